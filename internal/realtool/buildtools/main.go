@@ -1,0 +1,67 @@
+// Buildtools builds pinned tools into the folder that package toolcache names, and prints one line "name path" for each.
+//
+//	go run ./internal/realtool/buildtools [-modules DIR] [-path] [NAME...]
+//
+// Without names it builds all of them. With -path it builds nothing and prints where the one tool named would be.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/dnsmesh/kubectl-dnsmesh/internal/realtool/toolcache"
+)
+
+func main() {
+	modules := flag.String("modules", "tools", "folder of the modules that pin the tools")
+	path := flag.Bool("path", false, "print the path of the tool named, and build nothing")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *modules, *path, flag.Args()); err != nil {
+		stop()
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, modules string, pathOnly bool, names []string) error {
+	tools, err := toolcache.Tools()
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		tools = tools[:0]
+		for _, name := range names {
+			t, err := toolcache.Find(name)
+			if err != nil {
+				return err
+			}
+			tools = append(tools, t)
+		}
+	}
+	for _, t := range tools {
+		if pathOnly {
+			path, err := t.Path()
+			if err != nil {
+				return err
+			}
+			fmt.Println(path)
+			continue
+		}
+		start := time.Now()
+		if _, err := toolcache.Lookup(t.Name); err != nil {
+			fmt.Printf("building %s %s\n", t.Name, t.Version)
+		}
+		path, err := t.Build(ctx, modules, os.Stderr)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%-22s %-8s %6.1fs %s\n", t.Name, t.Version, time.Since(start).Seconds(), path)
+	}
+	return nil
+}
