@@ -39,7 +39,8 @@ const (
 // Options says how a control plane differs from the usual one: authorization by RBAC, no anonymous requests, Services of
 // both IP families, all API groups that are on by default.
 type Options struct {
-	// Authorization is the API server's --authorization-mode; empty means RBAC.
+	// Authorization is the API server's --authorization-mode; empty means RBAC. With AlwaysAllow the server refuses
+	// anonymous requests whatever Anonymous says.
 	Authorization string
 	// Anonymous lets requests without credentials in, as user system:anonymous.
 	Anonymous bool
@@ -49,7 +50,8 @@ type Options struct {
 
 // ControlPlane is a running etcd and kube-apiserver. There is no controller manager, scheduler or node: objects stay as
 // they were written, so tests write EndpointSlices, Endpoints and Pod status themselves; a deleted namespace stays in
-// phase Terminating with its contents; and Pods bound to nodes that do not exist are not collected.
+// phase Terminating with its contents; Pods bound to nodes that do not exist are not collected; and the ClusterRoles
+// admin, edit and view, whose rules a controller gathers, grant nothing.
 //
 // The ServiceAccount admission plugin is off: it would refuse Pods whose service account no controller has made.
 type ControlPlane struct {

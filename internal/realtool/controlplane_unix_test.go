@@ -94,10 +94,18 @@ func TestControlPlane(t *testing.T) {
 		if _, err := user.CoreV1().Pods("default").List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 			t.Fatalf("listing as a user without rights: %v, want Forbidden", err)
 		}
+		// A role of our own: the rules of view, edit and admin are gathered by a controller, which does not run here.
+		role := &rbacv1.Role{
+			ObjectMeta: metav1.ObjectMeta{Name: "pods"},
+			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}}},
+		}
+		if _, err := admin.RbacV1().Roles("default").Create(ctx, role, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
 		binding := &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "view"},
+			ObjectMeta: metav1.ObjectMeta{Name: "pods"},
 			Subjects:   []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "developers"}},
-			RoleRef:    rbacv1.RoleRef{Kind: "ClusterRole", APIGroup: rbacv1.GroupName, Name: "view"},
+			RoleRef:    rbacv1.RoleRef{Kind: "Role", APIGroup: rbacv1.GroupName, Name: "pods"},
 		}
 		if _, err := admin.RbacV1().RoleBindings("default").Create(ctx, binding, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -143,23 +151,31 @@ func TestControlPlane(t *testing.T) {
 	})
 }
 
-func TestAPIServerArgs(t *testing.T) {
-	cp := New(t, Options{
-		Authorization: "AlwaysAllow",
-		Anonymous:     true,
-		APIServerArgs: []string{"--service-cluster-ip-range=198.18.0.0/16"},
-	})
+func TestAnonymousAndArgs(t *testing.T) {
+	cp := New(t, Options{Anonymous: true, APIServerArgs: []string{"--service-cluster-ip-range=198.18.0.0/16"}})
 	c, err := cp.Config()
 	if err != nil {
 		t.Fatal(err)
 	}
-	anonymous := clientset(t)(rest.AnonymousClientConfig(c), nil)
-	svc, err := anonymous.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	svc, err := clientset(t)(c, nil).CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if svc.Spec.ClusterIP != "198.18.0.1" {
 		t.Errorf("address of Service kubernetes is %s, want 198.18.0.1", svc.Spec.ClusterIP)
+	}
+	anonymous := clientset(t)(rest.AnonymousClientConfig(c), nil)
+	_, err = anonymous.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `User "system:anonymous"`) {
+		t.Errorf("listing without credentials: %v, want Forbidden for system:anonymous", err)
+	}
+}
+
+func TestAuthorization(t *testing.T) {
+	cp := New(t, Options{Authorization: "AlwaysAllow"})
+	user := clientset(t)(cp.ConfigFor("jane"))
+	if _, err := user.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("listing as a user without roles: %v", err)
 	}
 }
 
