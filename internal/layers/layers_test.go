@@ -145,7 +145,7 @@ func violations(pkgs []pkg, table map[string]rule) []string {
 			continue
 		}
 		for _, path := range p.Imports {
-			if problem := judge(from, r, path, table); problem != "" {
+			if problem := judge(r, path, table); problem != "" {
 				out = append(out, fmt.Sprintf("%s (layer %d) imports %s: %s", from, r.layer, path, problem))
 			}
 		}
@@ -154,7 +154,7 @@ func violations(pkgs []pkg, table map[string]rule) []string {
 }
 
 // judge says why a package may not import path; empty if it may.
-func judge(from string, r rule, path string, table map[string]rule) string {
+func judge(r rule, path string, table map[string]rule) string {
 	switch {
 	case path == module || strings.HasPrefix(path, module+"/"):
 		to := rel(path)

@@ -39,7 +39,7 @@ func startProcess(name, log, path string, args ...string) (*process, error) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(p.done)
-		defer out.Close() //nolint:errcheck // the child wrote through its own descriptor
+		defer out.Close()
 		if err := cmd.Start(); err != nil {
 			started <- err
 			return
@@ -68,7 +68,11 @@ func (p *process) stop() error {
 func (p *process) ended() error {
 	select {
 	case <-p.done:
-		return fmt.Errorf("%s ended (%v):\n%s", p.name, p.err, tail(p.log))
+		state := "with status 0"
+		if p.err != nil {
+			state = p.err.Error()
+		}
+		return fmt.Errorf("%s ended: %s:\n%s", p.name, state, tail(p.log))
 	default:
 		return nil
 	}
@@ -81,7 +85,7 @@ func tail(path string) string {
 	if err != nil {
 		return err.Error()
 	}
-	defer f.Close() //nolint:errcheck // read only
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return err.Error()

@@ -20,16 +20,15 @@ func main() {
 	modules := flag.String("modules", "tools", "folder of the modules that pin the tools")
 	path := flag.Bool("path", false, "print the path of the tool named, and build nothing")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *modules, *path, flag.Args()); err != nil {
-		stop()
+	if err := run(*modules, *path, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, modules string, pathOnly bool, names []string) error {
+func run(modules string, pathOnly bool, names []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	tools, err := toolcache.Tools()
 	if err != nil {
 		return err
@@ -50,18 +49,18 @@ func run(ctx context.Context, modules string, pathOnly bool, names []string) err
 			if err != nil {
 				return err
 			}
-			fmt.Println(path)
+			fmt.Fprintln(os.Stdout, path)
 			continue
 		}
 		start := time.Now()
 		if _, err := toolcache.Lookup(t.Name); err != nil {
-			fmt.Printf("building %s %s\n", t.Name, t.Version)
+			fmt.Fprintf(os.Stdout, "building %s %s\n", t.Name, t.Version)
 		}
 		path, err := t.Build(ctx, modules, os.Stderr)
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%-22s %-8s %6.1fs %s\n", t.Name, t.Version, time.Since(start).Seconds(), path)
+		fmt.Fprintf(os.Stdout, "%-22s %-8s %6.1fs %s\n", t.Name, t.Version, time.Since(start).Seconds(), path)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (t Tool) Build(ctx context.Context, modules string, log io.Writer) (string,
 	if err := os.RemoveAll(scratch); err != nil {
 		return "", fmt.Errorf("removing what an earlier build left: %w", err)
 	}
-	defer os.RemoveAll(scratch) //nolint:errcheck // the next build removes it
+	defer os.RemoveAll(scratch)
 	if err := os.Mkdir(scratch, 0o755); err != nil {
 		return "", fmt.Errorf("making a folder for the build: %w", err)
 	}

@@ -21,8 +21,8 @@ func lock(path string) (unlock func(), err error) {
 		}
 	}
 	if err != nil {
-		f.Close() //nolint:errcheck // nothing was written
+		f.Close()
 		return nil, err
 	}
-	return func() { f.Close() }, nil //nolint:errcheck // nothing was written
+	return func() { f.Close() }, nil
 }
