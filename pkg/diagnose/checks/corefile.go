@@ -1,0 +1,188 @@
+package checks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/cluster"
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/corefile"
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/diagnose"
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/finding"
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/resolve"
+)
+
+// DM3003 is a zone written with capitals.
+var DM3003 = &finding.Code{
+	ID:       "DM3003",
+	Severity: finding.Error,
+	Title:    "a zone with capitals is never reached",
+	Doc: `A server block is written for a zone with capital letters. Up to CoreDNS 1.14.6 the server keeps the zone as it is
+written and compares it with names in lower case: no query reaches the block, and names of the zone are answered by
+another block, or REFUSED where there is none. From 1.14.7 letter case does not matter, and the finding is a note.
+
+To mend it, write the zone in lower case:
+
+    example.lan:53 {
+        forward . 192.0.2.53
+    }`,
+}
+
+// corefiles judges the Corefiles of all DNS servers.
+var corefiles = &diagnose.Analyzer{
+	Name:  "corefile",
+	Doc:   "Corefiles of DNS servers: zones that no query reaches, rewrite rules that lose answers",
+	Needs: []cluster.Resource{},
+	Uses: []cluster.Resource{
+		cluster.ConfigMaps, cluster.Pods, cluster.Services, cluster.EndpointSlices, cluster.Namespaces, cluster.Nodes, cluster.Texts,
+	},
+	Codes: []*finding.Code{DM3003, DM3004, DM3005},
+	Run: func(p *diagnose.Pass) {
+		// A ConfigMap may be mounted by several servers; its text is judged once for each version that reads it.
+		seen := map[string]bool{}
+		for _, s := range p.Facts().Servers {
+			if s.Corefile == nil || s.Corefile.Expanded == nil {
+				continue
+			}
+			key := s.Corefile.Object.String() + " " + s.Corefile.Key + " " + s.Version + " " + string(s.Implementation)
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			c := &corefileCheck{Pass: p, server: s, reported: map[string]bool{}}
+			for _, b := range s.Corefile.Expanded.Blocks {
+				c.capitalZones(b)
+				c.rewrites(b)
+			}
+		}
+	},
+}
+
+// corefileCheck is one Corefile under judgement.
+type corefileCheck struct {
+	*diagnose.Pass
+	server *cluster.Server
+	// reported are the places that have a finding: an imported text may stand in several blocks.
+	reported map[string]bool
+}
+
+// object is what holds a token: the ConfigMap or file of the main text, or that of an import.
+func (c *corefileCheck) object(t corefile.Token) finding.Object {
+	for _, m := range c.server.Corefile.Mounts {
+		if m.Source() == t.File.Name {
+			return m.Object
+		}
+	}
+	return c.server.Corefile.Object
+}
+
+// say reports a finding about a token, once for each place.
+func (c *corefileCheck) say(code *finding.Code, t corefile.Token, f finding.Finding) {
+	at := t.Position()
+	place := code.ID + " " + at.String()
+	if c.reported[place] {
+		return
+	}
+	c.reported[place] = true
+	f.Object = c.object(t)
+	f.Position = &finding.Position{Source: at.File, Line: at.Line, Col: at.Col}
+	f.Evidence = append([]finding.Evidence{{Label: "line", Text: strings.TrimSpace(lineOf(t)), Position: f.Position}}, f.Evidence...)
+	if f.Fix != nil {
+		f.Fix.Commands = append(f.Fix.Commands, explain(code))
+	}
+	c.Report(code, f)
+}
+
+// lineOf is the source line on which a token starts, without what follows 200 bytes of it.
+func lineOf(t corefile.Token) string {
+	const limit = 200
+	src := t.File.Src
+	start := strings.LastIndexByte(src[:t.Start], '\n') + 1
+	end := len(src)
+	if i := strings.IndexByte(src[t.Start:], '\n'); i >= 0 {
+		end = t.Start + i
+	}
+	line := src[start:end]
+	if len(line) > limit {
+		line = line[:limit] + " …"
+	}
+	return line
+}
+
+// atLeast tells whether the server is known to be at least of a version, or not known to be older. A node cache carries
+// a version of its own, which says nothing about the CoreDNS inside.
+func (c *corefileCheck) atLeast(major, minor, patch int) bool {
+	v, ok := resolve.ParseVersion(c.server.Version)
+	return !ok || c.server.Implementation != cluster.CoreDNS || !v.Before(major, minor, patch)
+}
+
+// capitalZones reports DM3003.
+func (c *corefileCheck) capitalZones(b *corefile.Block) {
+	for _, key := range b.Keys {
+		zone, err := corefile.ParseZone(key.Text)
+		if err != nil || !slices.ContainsFunc(strings.Split(afterScheme(key.Text), ""), isCapital) {
+			continue
+		}
+		name := strings.TrimSuffix(zone.Names[0], ".")
+		f := finding.Finding{
+			Message: fmt.Sprintf("%q is written with capitals: CoreDNS %s never reaches the block", key.Text, c.server.Version),
+			Fix:     &finding.Fix{Summary: "write " + name + " in lower case", Diff: tokenDiff(key, strings.ToLower(key.Text))},
+		}
+		if c.atLeast(1, 14, 7) {
+			f.Severity = finding.Info
+			f.Message = fmt.Sprintf("%q is written with capitals: CoreDNS up to 1.14.6 never reaches the block", key.Text)
+		}
+		c.say(DM3003, key, f)
+	}
+}
+
+func isCapital(s string) bool { return len(s) == 1 && 'A' <= s[0] && s[0] <= 'Z' }
+
+// afterScheme is a key without its transport: case does not matter there to the question at hand.
+func afterScheme(key string) string {
+	if _, rest, ok := strings.Cut(key, "://"); ok {
+		return rest
+	}
+	return key
+}
+
+// tokenDiff is the diff that replaces a word of a Corefile; empty where the word has no spelling, or came from a
+// variable of the environment.
+func tokenDiff(t corefile.Token, value string) string {
+	edit, err := t.Replace(value)
+	if err != nil {
+		return ""
+	}
+	return editDiff(t.File, edit)
+}
+
+// editDiff writes an edit as a unified diff without context.
+func editDiff(f *corefile.File, edit corefile.Edit) string {
+	after, err := corefile.Apply([]byte(f.Src), []corefile.Edit{edit})
+	if err != nil {
+		return ""
+	}
+	old, changed := strings.SplitAfter(f.Src, "\n"), strings.SplitAfter(string(after), "\n")
+	head := 0
+	for head < len(old) && head < len(changed) && old[head] == changed[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(old)-head && tail < len(changed)-head && old[len(old)-1-tail] == changed[len(changed)-1-tail] {
+		tail++
+	}
+	old, changed = old[head:len(old)-tail], changed[head:len(changed)-tail]
+	var b strings.Builder
+	fmt.Fprintf(&b, "--- %s\n+++ %s\n@@ -%d,%d +%d,%d @@\n", f.Name, f.Name, head+1, len(old), head+1, len(changed))
+	write := func(sign string, lines []string) {
+		for _, l := range lines {
+			b.WriteString(sign + l)
+			if !strings.HasSuffix(l, "\n") {
+				b.WriteString("\n\\ No newline at end of file\n")
+			}
+		}
+	}
+	write("-", old)
+	write("+", changed)
+	return b.String()
+}

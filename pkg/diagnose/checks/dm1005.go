@@ -1,0 +1,93 @@
+package checks
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/cluster"
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/diagnose"
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/finding"
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/resolve"
+)
+
+// DM1005 is a name that an old CoreDNS answers from an alias above it.
+var DM1005 = &finding.Code{
+	ID:       "DM1005",
+	Severity: finding.Warning,
+	Title:    "an old CoreDNS answers names below an alias with the alias",
+	Doc: `CoreDNS before 1.11.0 answers a query for a name below an ExternalName Service with that Service's alias
+(coredns#6161; before 1.10.1 also for names of two labels: coredns#5733). Where namespace default holds an ExternalName
+Service nginx, nginx2.nginx asked by a pod of default becomes nginx2.nginx.default.svc.cluster.local and reaches the
+target of the alias, not Service nginx2 in namespace nginx. An alias named com captures www.google.com in the same way.
+
+To mend it, update CoreDNS to 1.11.0 or later, rename the alias, or use full names with a final dot:
+
+    kubectl get svc -A --field-selector spec.type=ExternalName`,
+}
+
+// belowExternalName reports DM1005 for a reference.
+func belowExternalName(p *diagnose.Pass, l *lookup) bool {
+	r := l.result(resolve.Glibc)
+	if r.By < 0 || !r.Steps[r.By].Answer.Match.Captured {
+		return false
+	}
+	m := r.Steps[r.By].Answer.Match
+	l.report(p, DM1005, finding.Finding{
+		Message: fmt.Sprintf("%q is answered by alias %s/%s: CoreDNS %s answers every name below an alias",
+			l.host, m.Namespace, m.Service, p.Facts().DNS.Version),
+		Evidence: []finding.Evidence{walk(r)},
+		Related:  []finding.Object{{Kind: "Service", Namespace: m.Namespace, Name: m.Service}},
+		Fix: &finding.Fix{
+			Summary:  "update CoreDNS to 1.11.0 or later, or use the full name with a final dot",
+			Commands: append(l.trace(), explain(DM1005)),
+		},
+	})
+	return true
+}
+
+// belowAliases reports DM1005 for every alias named like a namespace or like a top-level domain, whether or not a
+// reference is known.
+func belowAliases(p *diagnose.Pass) {
+	dns := p.Facts().DNS
+	if dns == nil || dns.Implementation != cluster.CoreDNS {
+		return
+	}
+	if v, ok := resolve.ParseVersion(dns.Version); !ok || !v.Before(1, 11, 0) {
+		return
+	}
+	model := cluster.NewModel(p.Snapshot, p.Facts(), p.Index())
+	for _, s := range p.Index().Aliases() {
+		owner := resolve.ServiceName(s.Namespace, s.Name, p.Facts().Domain)
+		var captured, shown []string
+		if p.Index().HasNamespace(s.Name) {
+			for _, other := range p.Index().ServicesIn(s.Name) {
+				captured = append(captured, other.Name+"."+s.Name)
+			}
+		}
+		if isTopLevel(s.Name) {
+			captured = append(captured, "www.example."+s.Name)
+		}
+		for _, name := range captured {
+			first, _, _ := strings.Cut(name, "."+s.Name)
+			if model.Answer(first + "." + owner).Match.Captured {
+				shown = append(shown, name)
+			}
+		}
+		if len(shown) == 0 {
+			continue
+		}
+		p.Report(DM1005, finding.Finding{
+			Object: objectOf(s),
+			Message: fmt.Sprintf("%q answers for names below it: pods of %s that ask for %s reach %s",
+				s.Name, s.Namespace, enumerate(shown, "or", 3), strings.TrimSuffix(s.Spec.ExternalName, ".")),
+			Evidence: []finding.Evidence{
+				{Label: "captured", Text: enumerate(shown, "and", 8)},
+				{Label: "because", Text: "CoreDNS " + dns.Version + " answers names below an ExternalName Service; 1.11.0 does not"},
+			},
+			Fix: &finding.Fix{
+				Summary:  "update CoreDNS to 1.11.0 or later, or rename the alias",
+				Commands: []string{explain(DM1005)},
+			},
+		})
+	}
+}

@@ -1,0 +1,101 @@
+package checks
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/cluster"
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/diagnose"
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/finding"
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/reference"
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/resolve"
+)
+
+// references judges every host name that a workload uses. One look-up gives at most one finding: the verdicts are asked
+// in order, the most specific first, and the first that speaks ends it.
+var references = &diagnose.Analyzer{
+	Name: "references",
+	Doc:  "host names in environment variables, arguments and ConfigMaps of workloads, resolved as their pods would",
+	Needs: []cluster.Resource{
+		cluster.Services, cluster.Pods,
+	},
+	Uses: []cluster.Resource{
+		cluster.Namespaces, cluster.EndpointSlices, cluster.ConfigMaps, cluster.Nodes, cluster.ServiceEntries, cluster.Texts,
+	},
+	Codes: []*finding.Code{DM1001, DM1002, DM1004, DM1005, DM1006, DM1007, DM1008, DM1009, DM1011},
+	Run: func(p *diagnose.Pass) {
+		verdicts := []func(*diagnose.Pass, *lookup) bool{
+			belowExternalName, namespaceAliases, namespaceNode, capturedName, ambiguousName, ndotsTooLow, noSuchName, otherClusterDomain,
+		}
+		belowAliases(p)
+		for _, c := range clients(p) {
+			var outside []*lookup
+			for _, l := range c.lookups {
+				judged := slices.ContainsFunc(verdicts, func(judge func(*diagnose.Pass, *lookup) bool) bool { return judge(p, l) })
+				if !judged && isOutside(p, l) {
+					outside = append(outside, l)
+				}
+			}
+			searchCost(p, c, outside)
+		}
+	},
+}
+
+// report adds a finding about a look-up. A reference that is only likely to be a host name is no proof of an error.
+func (l *lookup) report(p *diagnose.Pass, code *finding.Code, f finding.Finding) {
+	f.Object = l.client.object
+	f.Evidence = append(slices.Clone(l.used), f.Evidence...)
+	if f.Severity == 0 {
+		f.Severity = code.Severity
+	}
+	if l.strength < reference.Certain && f.Severity == finding.Error {
+		f.Severity = finding.Warning
+	}
+	p.Report(code, f)
+}
+
+// trace is the command that shows the look-up step by step.
+func (l *lookup) trace() []string {
+	kind := map[string]string{
+		"Deployment": "deploy", "StatefulSet": "statefulset", "DaemonSet": "daemonset", "Pod": "pod", "Job": "job", "CronJob": "cronjob",
+	}[l.client.object.Kind]
+	if kind == "" {
+		return nil
+	}
+	return []string{"kubectl dnsmesh trace " + l.host + " --from " + kind + "/" + l.client.object.Name + " -n " + l.client.namespace}
+}
+
+// isTopLevel tells whether a label is a public top-level domain: a suffix that ICANN manages.
+func isTopLevel(label string) bool {
+	suffix, icann := publicsuffix.PublicSuffix(label)
+	return icann && suffix == label
+}
+
+// lastLabel is the last label of the host.
+func (l *lookup) lastLabel() string {
+	labels := l.labels()
+	return labels[len(labels)-1]
+}
+
+// isOutside tells whether the look-up is meant for a name outside the cluster.
+func isOutside(p *diagnose.Pass, l *lookup) bool {
+	if l.dots() == 0 || strings.HasSuffix(l.host, ".") {
+		return false
+	}
+	name, err := resolve.Absolute(l.host)
+	if err != nil || resolve.Under(name, p.Facts().Domain) || l.lastLabel() == "svc" {
+		return false
+	}
+	r := l.result(resolve.Glibc)
+	if len(r.Steps) == 0 {
+		return false
+	}
+	// The answers before the name itself are all negative, or the look-up belongs to the cluster.
+	bare := slices.IndexFunc(r.Steps, func(s resolve.Step) bool { return s.Bare })
+	if bare < 0 {
+		return false
+	}
+	return isTopLevel(l.lastLabel()) || r.Steps[bare].Answer.HasAddress()
+}
