@@ -259,6 +259,10 @@ func (r Resolver) step(c Candidate, ask func(string) Answer) Step {
 	}
 	s := Step{Candidate: c, Answer: ask(c.Name)}
 	s.Action, s.Status = r.judge(s.Answer)
+	if s.Action == LeaveList && c.Bare && c.Domain == "" {
+		// The name as it was typed is not on the list: whatever its error, __res_context_search goes on with the list.
+		s.Action = Next
+	}
 	if !s.Answer.Known && s.Action == Take {
 		// An unknown answer is no answer, whatever was filled in.
 		a := Unknown(s.Answer.Note)
