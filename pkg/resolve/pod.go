@@ -2,7 +2,6 @@ package resolve
 
 import (
 	"slices"
-	"strings"
 )
 
 // Policy is spec.dnsPolicy of a pod, in the words of the API.
@@ -77,21 +76,23 @@ func PodConfig(pod PodDNS, cluster Cluster, node *Config) Config {
 		for _, o := range known.Options {
 			cfg.setOption(o)
 		}
-		cfg.NameserversUnknown, cfg.OptionsUnknown, cfg.SearchUnknown = node == nil, node == nil, node == nil
+		cfg.NameserversUnknown, cfg.OptionsUnknown = node == nil, node == nil
 	default:
 		cfg.Nameservers = slices.Clone(cluster.DNSAddresses)
 		if cluster.Domain != "" {
-			ns := strings.ToLower(pod.Namespace)
-			cfg.Search = []string{ns + ".svc." + cluster.Domain, "svc." + cluster.Domain, cluster.Domain}
+			// A namespace is a valid label wherever an API server accepted it.
+			if name, err := Absolute(pod.Namespace + ".svc." + cluster.Domain); err == nil {
+				cfg.Search = append(cfg.Search, name)
+			}
+			cfg.Search = append(cfg.Search, "svc."+cluster.Domain, cluster.Domain)
 		}
-		cfg.SearchUnknown, cfg.SearchUnknownAt = node == nil, len(cfg.Search)
 		cfg.Search = append(cfg.Search, known.Search...)
 		cfg.setOption("ndots:5")
 	}
-	if cfg.SearchUnknown {
-		cfg.SearchUnknownAt = len(cfg.Search)
+	cfg.Search = unique(cfg.Search)
+	if node == nil && pod.kind() != PolicyNone {
+		cfg.SearchUnknown, cfg.SearchUnknownAt = true, len(cfg.Search)
 	}
-	cfg.Nameservers = append(cfg.Nameservers, pod.Nameservers...)
 	for _, s := range pod.Searches {
 		if name, err := Absolute(s); err == nil {
 			cfg.Search = append(cfg.Search, name)
@@ -104,26 +105,11 @@ func PodConfig(pod PodDNS, cluster Cluster, node *Config) Config {
 			cfg.setOption(o.Name + ":" + o.Value)
 		}
 	}
-	cfg.Nameservers = unique(cfg.Nameservers)
+	cfg.Nameservers = unique(append(cfg.Nameservers, pod.Nameservers...))
 	cfg.Nameservers = cfg.Nameservers[:min(len(cfg.Nameservers), PodNameservers)]
-	// The unknown domains stand behind the policy's own, which have no duplicates among them but for hostile names.
-	head := unique(cfg.Search[:cfg.unknownIndex()])
-	cfg.Search = unique(append(head, cfg.Search[cfg.unknownIndex():]...))
-	if cfg.SearchUnknown {
-		cfg.SearchUnknownAt = len(head)
-	}
-	cfg.Search = fitSearch(cfg.Search)
-	if cfg.SearchUnknownAt > len(cfg.Search) {
-		cfg.SearchUnknownAt = len(cfg.Search)
-	}
+	cfg.Search = fitSearch(unique(cfg.Search))
+	cfg.SearchUnknownAt = min(cfg.SearchUnknownAt, len(cfg.Search))
 	return cfg
-}
-
-func (c Config) unknownIndex() int {
-	if c.SearchUnknown {
-		return c.SearchUnknownAt
-	}
-	return 0
 }
 
 // kind follows getPodDNSType of the kubelet.
