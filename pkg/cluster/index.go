@@ -1,0 +1,314 @@
+package cluster
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/resolve"
+)
+
+// Index finds the objects of a snapshot by name. Each table is made when it is first asked for, once: a look-up costs
+// the logarithm of the number of objects. It is safe for use by several goroutines. What it returns belongs to the
+// snapshot and is not to be changed.
+type Index struct {
+	s          *Snapshot
+	namespaces func() namespaceTable
+	services   func() []*corev1.Service
+	named      func() []*corev1.Service
+	external   func() []*corev1.Service
+	slices     func() []*discoveryv1.EndpointSlice
+	pods       func() map[podAddress]bool
+}
+
+type namespaceTable struct {
+	names  []string
+	byName map[string]*corev1.Namespace
+}
+
+type podAddress struct {
+	namespace string
+	address   netip.Addr
+}
+
+// NewIndex returns an index of s, which must not change afterwards.
+func NewIndex(s *Snapshot) *Index {
+	ix := &Index{s: s}
+	ix.namespaces = sync.OnceValue(func() namespaceTable { return collectNamespaces(s) })
+	ix.services = sync.OnceValue(func() []*corev1.Service { return slices.SortedFunc(slices.Values(s.Services), compareServices) })
+	ix.named = sync.OnceValue(func() []*corev1.Service {
+		return slices.SortedFunc(slices.Values(s.Services), func(a, b *corev1.Service) int {
+			return compareMeta(a.Name, a.Namespace, b.Name, b.Namespace)
+		})
+	})
+	ix.external = sync.OnceValue(func() []*corev1.Service {
+		var list []*corev1.Service
+		for _, svc := range ix.services() {
+			if svc.Spec.Type == corev1.ServiceTypeExternalName {
+				list = append(list, svc)
+			}
+		}
+		return list
+	})
+	ix.slices = sync.OnceValue(func() []*discoveryv1.EndpointSlice {
+		return slices.SortedFunc(slices.Values(s.EndpointSlices), func(a, b *discoveryv1.EndpointSlice) int {
+			return cmp.Or(
+				compareMeta(a.Namespace, a.Labels[discoveryv1.LabelServiceName], b.Namespace, b.Labels[discoveryv1.LabelServiceName]),
+				cmp.Compare(a.Name, b.Name),
+			)
+		})
+	})
+	ix.pods = sync.OnceValue(func() map[podAddress]bool {
+		table := make(map[podAddress]bool, len(s.Pods))
+		for _, p := range s.Pods {
+			// CoreDNS watches no pods that have ended (plugin/kubernetes/controller.go).
+			if p.Phase == corev1.PodSucceeded || p.Phase == corev1.PodFailed {
+				continue
+			}
+			for _, ip := range p.IPs {
+				if a, err := netip.ParseAddr(ip); err == nil {
+					table[podAddress{p.Namespace, a}] = true
+				}
+			}
+		}
+		return table
+	})
+	return ix
+}
+
+// collectNamespaces returns all namespaces, and where they were not all read also those that any object is in and those
+// that every cluster has.
+func collectNamespaces(s *Snapshot) namespaceTable {
+	t := namespaceTable{byName: make(map[string]*corev1.Namespace, len(s.Namespaces))}
+	for _, n := range s.Namespaces {
+		t.byName[n.Name] = n
+	}
+	if !namespacesComplete(s) {
+		add := func(name string) {
+			if _, ok := t.byName[name]; !ok && name != "" {
+				t.byName[name] = nil
+			}
+		}
+		for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
+			add(name)
+		}
+		for _, o := range s.Services {
+			add(o.Namespace)
+		}
+		for _, o := range s.EndpointSlices {
+			add(o.Namespace)
+		}
+		for _, o := range s.ConfigMaps {
+			add(o.Namespace)
+		}
+		for _, o := range s.Pods {
+			add(o.Namespace)
+		}
+		for _, o := range s.Templates {
+			add(o.Object.Namespace)
+		}
+	}
+	t.names = slices.Sorted(maps.Keys(t.byName))
+	return t
+}
+
+func namespacesComplete(s *Snapshot) bool { return s.Known(Namespaces) && !s.Partial }
+
+// NamespacesComplete tells whether a namespace that the index does not know does not exist.
+func (ix *Index) NamespacesComplete() bool { return namespacesComplete(ix.s) }
+
+// HasNamespace tells whether a namespace exists: it was read or, where not all were, an object is in it.
+func (ix *Index) HasNamespace(name string) bool {
+	_, ok := ix.namespaces().byName[name]
+	return ok
+}
+
+// Namespace returns the namespace of a name; nil where it was not read, even if HasNamespace knows it.
+func (ix *Index) Namespace(name string) *corev1.Namespace { return ix.namespaces().byName[name] }
+
+// Namespaces returns the names of all namespaces, sorted.
+func (ix *Index) Namespaces() []string { return ix.namespaces().names }
+
+// Service returns a Service by name, or nil.
+func (ix *Index) Service(namespace, name string) *corev1.Service {
+	list := ix.services()
+	i, ok := slices.BinarySearchFunc(list, objectName{namespace, name}, func(svc *corev1.Service, o objectName) int {
+		return compareMeta(svc.Namespace, svc.Name, o.namespace, o.name)
+	})
+	if !ok {
+		return nil
+	}
+	return list[i]
+}
+
+// ServicesIn returns the Services of a namespace, by name.
+func (ix *Index) ServicesIn(namespace string) []*corev1.Service {
+	return run(ix.services(), namespace, func(svc *corev1.Service) string { return svc.Namespace })
+}
+
+// ServicesNamed returns the Services of a name, by namespace.
+func (ix *Index) ServicesNamed(name string) []*corev1.Service {
+	return run(ix.named(), name, func(svc *corev1.Service) string { return svc.Name })
+}
+
+// ExternalNames returns the Services of a namespace that are of type ExternalName, by name.
+func (ix *Index) ExternalNames(namespace string) []*corev1.Service {
+	return run(ix.external(), namespace, func(svc *corev1.Service) string { return svc.Namespace })
+}
+
+// EndpointSlices returns those of a Service, by name.
+func (ix *Index) EndpointSlices(namespace, service string) []*discoveryv1.EndpointSlice {
+	inNamespace := run(ix.slices(), namespace, func(e *discoveryv1.EndpointSlice) string { return e.Namespace })
+	return run(inNamespace, service, func(e *discoveryv1.EndpointSlice) string { return e.Labels[discoveryv1.LabelServiceName] })
+}
+
+// Endpoints returns the endpoints of a Service, ready or not, of all its EndpointSlices and both families of
+// addresses, and whether those are all: a selection of objects that holds none of a Service's EndpointSlices says
+// nothing. An endpoint that several slices hold is ready if one of them
+// says so.
+func (ix *Index) Endpoints(namespace, service string) (list []resolve.Endpoint, known bool) {
+	type identity struct {
+		address  netip.Addr
+		hostname string
+	}
+	seen := map[identity]int{}
+	found := ix.EndpointSlices(namespace, service)
+	for _, slice := range found {
+		var ports []resolve.Port
+		for _, p := range slice.Ports {
+			port := resolve.Port{Protocol: string(corev1.ProtocolTCP)}
+			if p.Name != nil {
+				port.Name = *p.Name
+			}
+			if p.Protocol != nil {
+				port.Protocol = string(*p.Protocol)
+			}
+			ports = append(ports, port)
+		}
+		for i := range slice.Endpoints {
+			e := &slice.Endpoints[i]
+			for _, text := range e.Addresses {
+				addr, err := netip.ParseAddr(text)
+				if err != nil {
+					continue // the address type FQDN
+				}
+				end := resolve.Endpoint{Address: addr, Ready: e.Conditions.Ready == nil || *e.Conditions.Ready, Ports: ports}
+				if e.Hostname != nil {
+					end.Hostname = *e.Hostname
+				}
+				if e.TargetRef != nil && e.TargetRef.Kind == "Pod" {
+					end.Pod = e.TargetRef.Name
+				}
+				id := identity{addr, end.Hostname}
+				if at, ok := seen[id]; ok {
+					list[at].Ready = list[at].Ready || end.Ready
+					for _, p := range ports {
+						if !slices.Contains(list[at].Ports, p) {
+							list[at].Ports = append(slices.Clip(list[at].Ports), p)
+						}
+					}
+					continue
+				}
+				seen[id] = len(list)
+				list = append(list, end)
+			}
+		}
+	}
+	return list, len(found) > 0 || ix.s.Known(EndpointSlices) && !ix.s.Partial
+}
+
+// HasPod tells whether a pod of the namespace that has not ended has the address, and whether pods are known at all.
+func (ix *Index) HasPod(namespace string, address netip.Addr) (has, known bool) {
+	return ix.pods()[podAddress{namespace, address}], ix.s.Known(Pods) && !ix.s.Partial
+}
+
+// run returns the part of a sorted list whose key is want.
+func run[T any](list []T, want string, key func(T) string) []T {
+	start, found := slices.BinarySearchFunc(list, want, func(t T, want string) int { return strings.Compare(key(t), want) })
+	if !found {
+		return nil
+	}
+	length, _ := slices.BinarySearchFunc(list[start:], want, func(t T, want string) int {
+		if key(t) > want {
+			return 1
+		}
+		return -1
+	})
+	end := start + length
+	return list[start:end:end]
+}
+
+// Names returns the index in the form that models of DNS servers ask.
+func (ix *Index) Names() resolve.Names { return names{ix} }
+
+type names struct{ ix *Index }
+
+func (n names) HasNamespace(namespace string) bool { return n.ix.HasNamespace(namespace) }
+
+func (n names) Namespaces() iter.Seq[string] { return slices.Values(n.ix.Namespaces()) }
+
+// Service also knows default/kubernetes, which the API server keeps in every cluster, where only a selection of objects
+// was read.
+func (n names) Service(namespace, name string) (resolve.Service, bool) {
+	if svc := n.ix.Service(namespace, name); svc != nil {
+		return n.ix.convert(svc), true
+	}
+	if namespace == "default" && name == "kubernetes" && n.ix.s.Partial {
+		return resolve.Service{Namespace: namespace, Name: name, Ports: []resolve.Port{{Name: "https", Protocol: "TCP"}}, EndpointsUnknown: true}, true
+	}
+	return resolve.Service{}, false
+}
+
+func (n names) Services(namespace string) iter.Seq[resolve.Service] {
+	return n.ix.converted(n.ix.ServicesIn(namespace))
+}
+
+func (n names) ExternalNames(namespace string) iter.Seq[resolve.Service] {
+	return n.ix.converted(n.ix.ExternalNames(namespace))
+}
+
+func (n names) HasPod(namespace string, address netip.Addr) (has, known bool) {
+	return n.ix.HasPod(namespace, address)
+}
+
+func (ix *Index) converted(list []*corev1.Service) iter.Seq[resolve.Service] {
+	return func(yield func(resolve.Service) bool) {
+		for _, svc := range list {
+			if !yield(ix.convert(svc)) {
+				return
+			}
+		}
+	}
+}
+
+// convert returns what DNS servers read of a Service.
+func (ix *Index) convert(svc *corev1.Service) resolve.Service {
+	s := resolve.Service{Namespace: svc.Namespace, Name: svc.Name}
+	for _, p := range svc.Spec.Ports {
+		port := resolve.Port{Name: p.Name, Protocol: string(p.Protocol)}
+		if port.Protocol == "" {
+			port.Protocol = string(corev1.ProtocolTCP)
+		}
+		s.Ports = append(s.Ports, port)
+	}
+	switch {
+	case svc.Spec.Type == corev1.ServiceTypeExternalName:
+		s.Kind, s.Target = resolve.ExternalName, svc.Spec.ExternalName
+		return s
+	case svc.Spec.ClusterIP == corev1.ClusterIPNone:
+		s.Kind = resolve.Headless
+	default:
+		s.Addresses = clusterIPs(svc)
+	}
+	var known bool
+	s.Endpoints, known = ix.Endpoints(svc.Namespace, svc.Name)
+	s.EndpointsUnknown = !known
+	return s
+}
