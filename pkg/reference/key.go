@@ -1,0 +1,234 @@
+package reference
+
+// class tells what the key of a value says about it.
+type class int8
+
+const (
+	// silent keys name hosts that the workload does not look up (what it listens on, what it allows, how browsers
+	// reach it), or texts for people: nothing under them is a reference.
+	silent class = iota - 2
+	// quiet keys hold names of other things (a path, a user, a version): only URLs and names under the cluster domain
+	// count.
+	quiet
+	// plain keys say nothing, and so does having no key.
+	plain
+	// peer keys hold something to connect to, often by a name of their own (a backend, a target): host:port counts, a
+	// dotted name is likely, a bare word is none.
+	peer
+	// weak keys name a host, or a kind of server: a bare word is likely a host.
+	weak
+	// strong keys name a host: a bare word is one.
+	strong
+)
+
+// maxKey is how many bytes at the end of a key are looked at.
+const maxKey = 64
+
+// keyWords holds the words of a key in lower case: split at everything but letters and digits, and at capitals inside
+// a word. It keeps the last ones.
+type keyWords struct {
+	buf  [maxKey]byte
+	from [maxKey]int8
+	to   [maxKey]int8
+	n    int
+}
+
+// split reads a key.
+func (w *keyWords) split(key string) {
+	if len(key) > maxKey {
+		key = key[len(key)-maxKey:]
+	}
+	w.n = 0
+	start := -1
+	for i := 0; i <= len(key); i++ {
+		inside := i < len(key) && (isLetter(key[i]) || isDigit(key[i]))
+		if start >= 0 && (!inside || camel(key, i)) {
+			w.from[w.n], w.to[w.n] = int8(start), int8(i)
+			w.n++
+			start = -1
+		}
+		if inside {
+			if start < 0 {
+				start = i
+			}
+			c := key[i]
+			if isUpper(c) {
+				c |= 0x20
+			}
+			w.buf[i] = c
+		}
+	}
+}
+
+// camel tells whether a new word starts at key[i], a letter or digit: "dbHost", "URLPrefix".
+func camel(key string, i int) bool {
+	if !isUpper(key[i]) {
+		return false
+	}
+	prev := key[i-1]
+	if !isUpper(prev) {
+		return true
+	}
+	return i+1 < len(key) && isLetter(key[i+1]) && !isUpper(key[i+1])
+}
+
+// at returns the i-th word. The conversions in comparisons and switches do not allocate.
+func (w *keyWords) at(i int) []byte {
+	if i < 0 || i >= w.n {
+		return nil
+	}
+	return w.buf[w.from[i]:w.to[i]]
+}
+
+// classify reads what the last words of a key say: "--ledger-endpoint", "SPRING_DATASOURCE_URL", "bootstrapServers".
+func classify(key string) class {
+	if key == "" {
+		return plain
+	}
+	var w keyWords
+	w.split(key)
+	for i := range w.n {
+		if silentWord(w.at(i), w.at(i+1)) {
+			return silent
+		}
+	}
+	if forBrowsers(&w) {
+		return silent
+	}
+	n := w.n
+	for n > 1 && qualifier(w.at(n-1)) {
+		n--
+	}
+	if n == 0 {
+		return plain
+	}
+	last, before := string(w.at(n-1)), string(w.at(n-2))
+	switch last {
+	case "name", "names":
+		switch before {
+		case "host":
+			last = "hostname"
+		case "server", "common":
+			return silent // the name to verify, or the server's own
+		}
+	case "aliases", "alias":
+		if before == "host" || before == "server" {
+			return silent
+		}
+	case "address", "addresses", "addr":
+		switch before {
+		case "email", "mail", "mac", "wallet", "street", "postal", "billing", "from", "to", "sender", "reply", "contract":
+			return silent
+		}
+	case "url", "urls", "uri", "uris", "location":
+		switch before {
+		case "schema", "namespace", "doc", "docs", "documentation", "license", "help", "support", "icon", "logo", "image",
+			"homepage", "terms", "privacy", "avatar", "badge", "dashboard":
+			return silent
+		}
+	}
+	switch last {
+	case "host", "hostname", "url", "uri", "address", "addr", "endpoint", "domain":
+		switch before {
+		case "external", "public", "root", "self", "own", "canonical":
+			return silent // how others reach the workload
+		case "server":
+			if last != "url" && last != "uri" {
+				return weak // mostly where the workload itself listens
+			}
+		case "":
+			if last == "host" && key == "HOST" {
+				return weak
+			}
+			// HOSTNAME is set to the pod's own name by the runtime; as a key of a file it may be anything.
+			if last == "hostname" && w.n == 1 {
+				if key == "HOSTNAME" {
+					return silent
+				}
+				return weak
+			}
+		}
+	}
+	return lastWord(last, before)
+}
+
+// silentWord tells whether one word of a key, or two, make everything under it silent.
+func silentWord(word, next []byte) bool {
+	switch string(word) {
+	case "listen", "listens", "listener", "listeners", "listening", "bind", "binding", "advertise", "advertised", "cors", "csp",
+		"csrf", "allowed", "allow", "allowlist", "whitelist", "blacklist", "denylist", "deny", "blocked", "blocklist",
+		"redirect", "redirects", "callback", "callbacks", "xmlns", "runbook", "noproxy", "sni", "san", "sans", "vhost",
+		"vhosts", "cookie", "cookies", "exclude", "excluded", "excludes", "ignore", "ignored", "skip", "altnames", "dnsnames",
+		"servername", "nonproxyhosts":
+		return true
+	case "no", "non":
+		return string(next) == "proxy"
+	case "alt", "dns":
+		return string(next) == "names" || string(next) == "name"
+	case "virtual":
+		return string(next) == "host" || string(next) == "hosts"
+	}
+	return false
+}
+
+// forBrowsers knows the prefixes of variables that build tools of web pages copy into what browsers load.
+func forBrowsers(w *keyWords) bool {
+	second := string(w.at(1))
+	switch string(w.at(0)) {
+	case "vite":
+		return w.n > 1
+	case "next", "nuxt", "expo":
+		return second == "public"
+	case "react":
+		return second == "app"
+	}
+	return false
+}
+
+// qualifier tells whether a word at the end of a key only tells hosts of one kind apart: DB_HOST_READ, server.1.
+func qualifier(word []byte) bool {
+	digits := true
+	for _, c := range word {
+		digits = digits && isDigit(c)
+	}
+	if digits {
+		return true
+	}
+	switch string(word) {
+	case "list", "read", "write", "reader", "writer", "ro", "rw", "primary", "secondary", "master", "slave", "replica", "internal",
+		"fallback", "string":
+		return true
+	}
+	return false
+}
+
+func lastWord(last, before string) class {
+	switch last {
+	case "host", "hosts", "hostname", "hostnames", "addr", "addrs", "address", "addresses", "hostport", "hostports", "nameserver",
+		"nameservers", "hostaddr":
+		return strong
+	case "url", "urls", "uri", "uris", "endpoint", "endpoints", "server", "servers", "upstream", "upstreams", "peers", "seeds":
+		if before == "bootstrap" {
+			return strong
+		}
+		return weak
+	case "backend", "backends", "broker", "brokers", "peer", "seed", "target", "targets", "dsn", "proxy", "gateway", "dest",
+		"destination", "remote", "masters", "node", "nodes", "member", "members", "connect", "connection", "conn", "resolver",
+		"resolvers", "contactpoints", "points", "bootstrap", "brokerlist", "replicaof", "slaveof", "discovery", "collector",
+		"authority", "sentinels", "sentinel", "join", "forward", "store", "registry":
+		return peer
+	case "description", "summary", "message", "title", "homepage", "docs", "documentation", "doc", "link", "links", "license",
+		"schema", "schemalocation", "image", "images", "audience", "aud", "email", "emails", "expr", "regex", "regexp",
+		"pattern", "patterns", "origin", "origins", "comment", "comments", "help", "logo", "icon", "label", "labels",
+		"annotation", "annotations", "author", "maintainer", "copyright", "subject", "tooltip", "legend", "contact":
+		return silent
+	case "name", "names", "id", "ids", "key", "keys", "tag", "tags", "version", "password", "passwd", "pwd", "secret", "token",
+		"cert", "certificate", "ca", "path", "paths", "file", "files", "filename", "dir", "directory", "class", "package",
+		"packages", "module", "modules", "format", "template", "namespace", "namespaces", "cron", "schedule", "timezone",
+		"tz", "user", "username", "realm", "scope", "scopes", "date", "time", "level", "locale", "query", "sql", "type",
+		"kind", "repository", "revision", "build", "size", "limit", "ttl", "timeout", "interval", "port", "ports",
+		"domain", "domains", "issuer", "auth", "credentials", "selector", "resource", "resources":
+		return quiet
+	}
+	return plain
+}

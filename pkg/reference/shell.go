@@ -1,0 +1,544 @@
+package reference
+
+import (
+	"path"
+	"strings"
+)
+
+// word is one word of a command line. Holes stand for what the shell would put there.
+type word struct {
+	text string
+	kind Kind
+	line int
+}
+
+// argv reads the command and arguments of a container, which no shell has split.
+func (s *scanner) argv(words []word, depth int) {
+	for i := range words {
+		if len(words[i].text) > MaxText {
+			words[i].text = words[i].text[:MaxText]
+		}
+	}
+	// sh -c 'script', behind whatever starts the shell; args: ["-c", "script"] where the image's entrypoint is a shell.
+	for i := range words {
+		if i > 0 && isScriptFlag(words[i-1].text) && (i > 1 && isShell(words[i-2].text) || i > 2 && isShell(words[i-3].text) ||
+			strings.ContainsAny(words[i].text, " \n")) {
+			script := words[i]
+			if i > 1 {
+				s.simple(words[:i-1])
+			}
+			s.script(script, depth+1)
+			return
+		}
+	}
+	s.simple(words)
+}
+
+func isShell(w string) bool {
+	switch path.Base(w) {
+	case "sh", "bash", "ash", "dash", "zsh", "ksh":
+		return true
+	}
+	return false
+}
+
+// isScriptFlag tells whether w is -c, alone or with other letters: -ec, -lc.
+func isScriptFlag(w string) bool {
+	if len(w) < 2 || len(w) > 8 || w[0] != '-' || w[len(w)-1] != 'c' {
+		return false
+	}
+	for i := 1; i < len(w); i++ {
+		if !isLetter(w[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// script reads a shell script in one word.
+func (s *scanner) script(w word, depth int) {
+	if depth > maxDepth {
+		return
+	}
+	p := shell{s: s, text: w.text, kind: w.kind, depth: depth, line: s.line, inline: true}
+	p.run()
+}
+
+// shell reads a script whose first line is s.line.
+func (s *scanner) shell(text string) {
+	p := shell{s: s, text: text, kind: s.origin.Kind, depth: s.depth, line: s.line, inline: s.inline}
+	p.run()
+}
+
+// shell splits a script into simple commands: enough of POSIX XCU chapter 2 to tell words, quotes, comments,
+// substitutions, redirections and here-documents apart.
+type shell struct {
+	s     *scanner
+	text  string
+	kind  Kind
+	depth int
+	line  int
+	// inline is true where lines are not counted.
+	inline bool
+
+	words   []word
+	current []byte
+	started bool
+	// target is true where the next word is the file of a redirection.
+	target bool
+	// heredocs are the delimiters of here-documents that begin in the next line.
+	heredocs []string
+	heredoc  bool
+}
+
+func (p *shell) endWord() {
+	if !p.started {
+		return
+	}
+	w := word{text: string(p.current), kind: p.kind, line: p.line}
+	p.current, p.started = p.current[:0], false
+	switch {
+	case p.heredoc:
+		p.heredocs = append(p.heredocs, strings.TrimPrefix(w.text, "-"))
+		p.heredoc = false
+	case p.target:
+		p.target = false
+		if strings.HasPrefix(w.text, "/dev/tcp/") || strings.HasPrefix(w.text, "/dev/udp/") {
+			p.words = append(p.words, w)
+		}
+	default:
+		p.words = append(p.words, w)
+	}
+}
+
+func (p *shell) endCommand() {
+	p.endWord()
+	if len(p.words) > 0 {
+		p.s.simple(p.words)
+	}
+	p.words = p.words[:0]
+	p.target = false
+}
+
+func (p *shell) add(c byte) { p.current, p.started = append(p.current, c), true }
+
+func (p *shell) run() {
+	s := p.s
+	for i := 0; i < len(p.text) && !s.full(); {
+		c := p.text[i]
+		switch c {
+		case '\n':
+			p.endCommand()
+			p.newline()
+			i++
+			i = p.skipHeredocs(i)
+		case ' ', '\t', '\r':
+			p.endWord()
+			i++
+		case '#':
+			if p.started {
+				p.add(c)
+				i++
+				break
+			}
+			for i < len(p.text) && p.text[i] != '\n' {
+				i++
+			}
+		case ';', '|', '&', '(', ')':
+			if c == '&' && (p.target || i+1 < len(p.text) && p.text[i+1] == '>') {
+				i++
+				break
+			}
+			p.endCommand()
+			i++
+		case '<', '>':
+			p.endWord()
+			i++
+			if c == '<' && i < len(p.text) && p.text[i] == '<' {
+				if i++; i < len(p.text) && p.text[i] == '<' {
+					i++ // <<< word
+				} else {
+					p.heredoc = true
+				}
+				break
+			}
+			p.target = true
+			for i < len(p.text) && (p.text[i] == '>' || p.text[i] == '&') {
+				i++
+			}
+		case '\\':
+			if i+1 < len(p.text) {
+				if p.text[i+1] == '\n' {
+					p.newline()
+				} else {
+					p.add(p.text[i+1])
+				}
+			}
+			i += 2
+		case '\'':
+			i++
+			p.started = true
+			for i < len(p.text) && p.text[i] != '\'' {
+				p.literal(p.text[i])
+				i++
+			}
+			i++
+		case '"':
+			i++
+			p.started = true
+			for i < len(p.text) && p.text[i] != '"' {
+				switch {
+				case p.text[i] == '\\' && i+1 < len(p.text):
+					p.literal(p.text[i+1])
+					i += 2
+				case p.text[i] == '$' || p.text[i] == '`':
+					i += p.expansion(p.text[i:])
+				default:
+					p.literal(p.text[i])
+					i++
+				}
+			}
+			i++
+		case '$', '`':
+			i += p.expansion(p.text[i:])
+		default:
+			p.add(c)
+			i++
+		}
+	}
+	p.endCommand()
+}
+
+func (p *shell) newline() {
+	p.line++
+	if !p.inline {
+		p.s.line = p.line
+	}
+}
+
+func (p *shell) literal(c byte) {
+	p.add(c)
+	if c == '\n' {
+		p.newline()
+	}
+}
+
+// expansion takes a variable or a command substitution at the start of v, and returns its length. The word gets a hole;
+// the command inside is read as a script of its own.
+func (p *shell) expansion(v string) int {
+	if v[0] == '`' {
+		end := strings.IndexByte(v[1:], '`')
+		if end < 0 {
+			return 1
+		}
+		p.inner(v[1 : 1+end])
+		return end + 2
+	}
+	if len(v) < 2 {
+		p.add('$')
+		return 1
+	}
+	if v[1] == '(' {
+		n := closing(v[2:], '(', ')')
+		if n == 0 {
+			p.add(hole)
+			return 2
+		}
+		p.inner(v[2 : 1+n])
+		return 2 + n
+	}
+	n := template(v)
+	if n == 0 {
+		n = 2 // $?, $@, $$
+		if v[1] == ' ' || v[1] == '"' || v[1] == '\n' || v[1] == '\'' {
+			n = 1
+		}
+	}
+	p.add(hole)
+	return n
+}
+
+func (p *shell) inner(script string) {
+	p.add(hole)
+	if p.depth >= maxDepth || strings.HasPrefix(script, "(") {
+		return // arithmetic
+	}
+	sub := shell{s: p.s, text: script, kind: p.kind, depth: p.depth + 1, line: p.line, inline: p.inline}
+	sub.run()
+}
+
+// skipHeredocs reads the here-documents that begin at p.text[i] and returns where they end.
+func (p *shell) skipHeredocs(i int) int {
+	for _, delimiter := range p.heredocs {
+		l := lines{text: p.text[i:]}
+		for l.next() {
+			if strings.TrimLeft(l.line, "\t") == delimiter {
+				break
+			}
+			p.s.free(l.line)
+			p.newline()
+		}
+		if l.after > 0 && l.after < len(l.text) || strings.TrimLeft(l.line, "\t") == delimiter {
+			p.newline()
+		}
+		i += l.after
+	}
+	p.heredocs = p.heredocs[:0]
+	return i
+}
+
+// simple reads one simple command.
+func (s *scanner) simple(words []word) {
+	words = unwrap(s, words)
+	if len(words) == 0 {
+		return
+	}
+	name := ""
+	if first := words[0].text; !strings.HasPrefix(first, "-") {
+		name = path.Base(first)
+	}
+	switch name {
+	case "echo", "printf", "[", "[[", "test", "grep", "egrep", "sed", "awk", "case", "esac", "alias", "trap", "log", "function", "cut", "tr":
+		return // texts and patterns
+	case "eval", "exec", "sh", "bash", "ash", "dash", "zsh":
+		for i := 1; i+1 < len(words); i++ {
+			if isScriptFlag(words[i].text) {
+				if s.depth < maxDepth {
+					s.depth++
+					s.script(words[i+1], s.depth)
+					s.depth--
+				}
+				return
+			}
+		}
+	}
+	positional := 0
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		s.word(w)
+		switch {
+		case len(w.text) > 1 && w.text[0] == '-':
+			i += s.flag(name, words[i:])
+		case isAssignment(w.text):
+			key, value, _ := strings.Cut(w.text, "=")
+			s.keyed(key, key+"=", classify(key), value)
+		case strings.HasPrefix(w.text, "/dev/tcp/") || strings.HasPrefix(w.text, "/dev/udp/"):
+			parts := strings.Split(w.text, "/")
+			if len(parts) > 4 && isHost(parts[3]) {
+				s.lead = "/dev/" + parts[2] + "/"
+				s.emit(hit{host: parts[3], port: parsePort(parts[4]), strength: Certain})
+			}
+		case i == 0 && name != "":
+			// The program itself, unless the image's entrypoint stands before it.
+			if strings.ContainsRune(w.text, ':') || strings.Contains(w.text, ".svc") {
+				s.keyed("", "", plain, w.text)
+			}
+		default:
+			s.key = ""
+			s.lead = ""
+			if name != "" {
+				s.lead = name + " "
+			}
+			if hostArgument(name, positional, w.text) {
+				next := 0
+				if i+1 < len(words) {
+					next = parsePort(words[i+1].text)
+				}
+				if isHost(w.text) && !fileLike(w.text) {
+					s.emit(hit{host: w.text, port: next, strength: Certain})
+				}
+				positional++
+				continue
+			}
+			if !isNumber(w.text) {
+				positional++
+			}
+			c := plain
+			if name == "curl" || name == "wget" || name == "http" || name == "grpcurl" {
+				c = peer
+				if parseItem(w.text).port == 0 && !strings.Contains(w.text, "://") {
+					c = plain
+				}
+			}
+			s.positional(c, w.text)
+		}
+	}
+	s.key, s.lead = "", ""
+}
+
+// word notes where a word stands.
+func (s *scanner) word(w word) {
+	s.origin.Kind = w.kind
+	if w.line > 0 {
+		s.at(w.line)
+	}
+}
+
+// positional reads a word without a key.
+func (s *scanner) positional(c class, v string) {
+	if strings.ContainsAny(v, " \n") {
+		s.prose = true
+		v = blank(v)
+		s.urls(v)
+		s.clusterNames(v)
+		s.prose = false
+		return
+	}
+	s.value(c, v)
+}
+
+// keyed reads a value under a key; lead stands before the host in excerpts.
+func (s *scanner) keyed(key, lead string, c class, value string) {
+	saved := s.lead
+	s.key, s.lead = key, lead
+	s.value(c, value)
+	s.key, s.lead = "", saved
+}
+
+// flag reads the flag at words[0] and returns how many words behind it are its value.
+func (s *scanner) flag(program string, words []word) int {
+	flag := words[0].text
+	bare := strings.TrimLeft(flag, "-")
+	if bare == "" {
+		return 0
+	}
+	eq := strings.IndexByte(flag, '=')
+	if eq > 0 && !strings.ContainsAny(flag[:eq], "/ ") {
+		key := flag[:eq]
+		name := strings.TrimPrefix(key, "-D")
+		if len(name) == len(key) {
+			name = strings.TrimLeft(key, "-")
+		}
+		value := flag[eq+1:]
+		if isAssignment(value) && (bare[:1] == "e" || strings.HasPrefix(bare, "set") || strings.HasPrefix(bare, "env")) {
+			inner, v, _ := strings.Cut(value, "=")
+			s.keyed(key, key+"="+inner+"=", classify(inner), v)
+			return 0
+		}
+		s.keyed(key, key+"=", classify(name), value)
+		return 0
+	}
+	client := hostFlag(program)
+	if client && strings.HasPrefix(flag, "-h") && len(flag) > 2 && flag[2] != '-' {
+		if strings.HasPrefix(program, "mysql") || strings.HasPrefix(program, "mariadb") {
+			s.keyed("-h", "-h", strong, flag[2:])
+		}
+		return 0
+	}
+	if len(words) < 2 || strings.HasPrefix(words[1].text, "-") {
+		return 0
+	}
+	value := words[1].text
+	s.word(words[1])
+	lead := flag + " "
+	switch flag {
+	case "-h":
+		if client {
+			s.keyed(flag, lead, strong, value)
+			return 1
+		}
+	case "-H", "-d", "--data", "--header", "-A", "-o", "-u", "--user":
+		if program == "curl" || program == "wget" {
+			return 1
+		}
+	}
+	switch c := classify(bare); {
+	case c == silent:
+		return 1
+	case c >= peer:
+		// The flag may take no value: "--server start". A word then needs a sign of its own.
+		if c == weak && !strings.ContainsAny(value, ".:") {
+			return 0
+		}
+		s.keyed(flag, lead, c, value)
+		return 1
+	case c == quiet:
+		s.keyed(flag, lead, c, value)
+		return 1
+	case hostArgument(program, 0, value):
+		return 0
+	case strings.Contains(value, ":"):
+		if len(flag) == 2 && (flag == "-t" || flag == "-p" || flag == "-v") {
+			return 1 // tags, ports and volumes of docker and its like
+		}
+		s.keyed(flag, lead, plain, value)
+		return 1
+	}
+	return 0
+}
+
+// hostFlag knows the clients whose -h takes a host.
+func hostFlag(program string) bool {
+	switch program {
+	case "psql", "pg_isready", "pg_dump", "pg_dumpall", "pg_restore", "pg_basebackup", "createdb", "dropdb", "createuser", "vacuumdb", "mysql",
+		"mysqladmin", "mysqldump", "mysqlcheck", "mysqlsh", "mariadb", "mariadb-admin", "mariadb-dump", "redis-cli", "mongodump",
+		"mongorestore", "mongo", "clickhouse-client", "ldapsearch", "mosquitto_pub", "mosquitto_sub", "valkey-cli", "nats",
+		"redis-benchmark", "pgbench":
+		return true
+	}
+	return false
+}
+
+// hostArgument tells whether the n-th argument of a program that is no flag is a host.
+func hostArgument(program string, n int, v string) bool {
+	switch program {
+	case "nc", "ncat", "netcat", "telnet", "ping", "ping6", "nslookup", "host", "tcping", "fping":
+		return n == 0 && !isNumber(v)
+	case "dig", "drill":
+		return n == 0 && strings.Contains(v, ".") && v[0] != '@' && v[0] != '+'
+	case "getent":
+		return n == 1
+	}
+	return false
+}
+
+func isNumber(v string) bool {
+	for i := 0; i < len(v); i++ {
+		if !isDigit(v[i]) && v[i] != '.' && v[i] != 's' && v[i] != 'm' {
+			return false
+		}
+	}
+	return v != ""
+}
+
+// isAssignment tells whether a word is NAME=value.
+func isAssignment(v string) bool {
+	i := strings.IndexByte(v, '=')
+	if i <= 0 || isDigit(v[0]) {
+		return false
+	}
+	for j := range i {
+		if c := v[j]; !isLetter(c) && !isDigit(c) && c != '_' && c != '.' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// unwrap takes off what stands before the program of a simple command: keywords, assignments, sudo and its like. The
+// assignments are read on the way.
+func unwrap(s *scanner, words []word) []word {
+	for len(words) > 0 {
+		w := words[0].text
+		switch path.Base(w) {
+		case "if", "then", "else", "elif", "while", "until", "do", "done", "fi", "!", "{", "}", "time", "sudo", "nohup", "env", "exec",
+			"command", "export", "readonly", "declare", "local", "eval", "tini", "dumb-init", "--":
+			words = words[1:]
+			continue
+		case "timeout", "sleep", "nice":
+			words = words[1:]
+			for len(words) > 0 && (isNumber(words[0].text) || strings.HasPrefix(words[0].text, "-")) {
+				words = words[1:]
+			}
+			continue
+		}
+		if !isAssignment(w) {
+			break
+		}
+		s.word(words[0])
+		key, value, _ := strings.Cut(w, "=")
+		s.keyed(key, key+"=", classify(key), value)
+		words = words[1:]
+	}
+	return words
+}
