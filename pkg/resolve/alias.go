@@ -64,15 +64,16 @@ func beyond(a Answer, rest Records) Answer {
 
 // union gathers the parts of one answer that several Services give.
 type union struct {
-	any       bool
+	parts     int
 	answer    Answer
 	aliases   map[Alias]bool
 	addresses map[netip.Addr]bool
 }
 
 func (u *union) add(a Answer) {
-	if !u.any {
-		*u = union{any: true, aliases: make(map[Alias]bool), addresses: make(map[netip.Addr]bool)}
+	u.parts++
+	if u.parts == 1 {
+		*u = union{parts: 1, aliases: make(map[Alias]bool), addresses: make(map[netip.Addr]bool)}
 		u.answer = a
 		u.answer.Aliases, u.answer.Addresses = nil, nil
 	} else {

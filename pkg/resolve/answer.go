@@ -88,6 +88,8 @@ type Answer struct {
 	Truncated bool
 	// Aliases are all aliases that this answer may lead through, in a stable order.
 	Aliases []Alias
+	// Varies tells that the server gives one of the aliases at a time, changing from query to query.
+	Varies bool
 	// Match says which node of the cluster's name space answered. The zero value is none.
 	Match Match
 	// Note is a clause that says why, for people. It has no final dot.

@@ -131,7 +131,7 @@ func parse(rest []string) (r request, ok bool) {
 	return r, last <= 2
 }
 
-// node says what kind of node a request is for.
+// match says what kind of node a request is for.
 func (r request) match() Match {
 	m := Match{Namespace: r.namespace, Service: r.service}
 	switch {
@@ -265,7 +265,7 @@ func (c *CoreDNS) service(r request, path trail) Answer {
 		sum.add(a)
 	}
 	switch {
-	case sum.any:
+	case sum.parts > 0:
 		return sum.answer
 	case c.wild(r.service) && !c.wild(r.namespace):
 		return NoData("the namespace exists (wildcard before 1.9.0)")

@@ -198,7 +198,7 @@ func legacy() *fakeNames {
 	alias := func(name, target string) Service {
 		return Service{Namespace: "my-app", Name: name, Kind: ExternalName, Target: target}
 	}
-	real := func(ns, name, addr string) Service {
+	service := func(ns, name, addr string) Service {
 		return Service{Namespace: ns, Name: name, Addresses: []netip.Addr{mustAddr(addr)}, Ports: []Port{{"http", "TCP"}}}
 	}
 	return &fakeNames{
@@ -206,10 +206,10 @@ func legacy() *fakeNames {
 		services: []Service{
 			alias("other-app-1", "other-app-1.new-namespace-2.svc.cluster.local"),
 			alias("other-app-2", "other-app-2.new-namespace-2.svc.cluster.local"),
-			real("new-namespace-2", "my-app", "10.96.0.1"),
-			real("new-namespace-2", "other-app-1", "10.96.0.2"),
-			real("new-namespace-2", "other-app-2", "10.96.0.3"),
-			real("plain", "web", "10.96.0.4"),
+			service("new-namespace-2", "my-app", "10.96.0.1"),
+			service("new-namespace-2", "other-app-1", "10.96.0.2"),
+			service("new-namespace-2", "other-app-2", "10.96.0.3"),
+			service("plain", "web", "10.96.0.4"),
 		},
 	}
 }
@@ -224,6 +224,9 @@ func TestNamespaceNode(t *testing.T) {
 		res := Walk(r, cfg, "my-app", kube.Answer)
 		if res.Status != Resolved || res.Steps[res.By].Answer.Match != (Match{Node: NamespaceNode, Namespace: "my-app"}) {
 			t.Fatalf("kube-dns, %s: %s", r, trace(res))
+		}
+		if step, ok := res.Taken(); !ok || !step.Answer.Varies {
+			t.Errorf("kube-dns, %s: the answer does not vary", r)
 		}
 		var aliases []string
 		for _, al := range res.Steps[res.By].Answer.Aliases {
@@ -515,4 +518,26 @@ func FuzzAnswer(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestShape(t *testing.T) {
+	for name, want := range map[string]Match{
+		"cluster.local.":                 {Node: DomainNode},
+		"svc.cluster.local.":             {Node: DomainNode},
+		"a.svc.cluster.local.":           {Node: NamespaceNode, Namespace: "a"},
+		"b.a.svc.cluster.local.":         {Node: ServiceNode, Namespace: "a", Service: "b"},
+		"c.b.a.svc.cluster.local.":       {Node: EndpointNode, Namespace: "a", Service: "b"},
+		"_p._tcp.b.a.svc.cluster.local.": {Node: PortNode, Namespace: "a", Service: "b"},
+		"10-0-0-1.a.pod.cluster.local.":  {Node: PodNode, Namespace: "a"},
+		"ns.dns.cluster.local.":          {Node: ServerNode},
+	} {
+		if got, ok := Shape(name, "cluster.local."); !ok || got != want {
+			t.Errorf("Shape(%s) = %+v, %v, want %+v", name, got, ok, want)
+		}
+	}
+	for _, name := range []string{"example.org.", "a.cluster.local.", "x.y.z.b.a.svc.cluster.local.", "local."} {
+		if got, ok := Shape(name, "cluster.local."); ok {
+			t.Errorf("Shape(%s) = %+v, want none", name, got)
+		}
+	}
 }

@@ -88,12 +88,13 @@ func (k *KubeDNS) namespace(namespace string, path trail) Answer {
 	for s := range k.Names.ExternalNames(namespace) {
 		sum.add(k.follow(s, path))
 	}
-	if !sum.any {
+	if sum.parts == 0 {
 		if !k.Names.HasNamespace(namespace) {
 			return Negative(NXDomain, "there is no namespace "+namespace)
 		}
 		return Negative(NXDomain, "the namespace has no ExternalName Service, so kube-dns has no records at its node")
 	}
+	sum.answer.Varies = sum.parts > 1
 	sum.answer.Match = Match{Node: NamespaceNode, Namespace: namespace}
 	sum.answer.Note = "kube-dns answers the node of a namespace with its ExternalName Services, one of them at a time"
 	return sum.answer

@@ -50,7 +50,11 @@ func Absolute(host string) (string, error) {
 
 // Under tells whether name is zone or a name below it. Both are absolute.
 func Under(name, zone string) bool {
-	return zone == "." || name == zone || strings.HasSuffix(name, "."+zone)
+	if zone == "." || name == zone {
+		return true
+	}
+	n := len(name) - len(zone)
+	return n > 0 && name[n-1] == '.' && name[n:] == zone
 }
 
 // join appends an absolute domain to a relative host. It says false where the result would be no valid name.

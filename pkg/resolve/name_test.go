@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -95,4 +96,26 @@ func compareInt(a, b int) int {
 		return 1
 	}
 	return 0
+}
+
+// TestTexts: every value of every enumeration has a text of its own, and so has one that is none.
+func TestTexts(t *testing.T) {
+	for _, list := range [][]fmt.Stringer{
+		{NoError, FormErr, ServFail, NXDomain, NotImp, Refused, NoReply, Rcode(9)},
+		{Next, Take, Stop, LeaveList, Action(0)},
+		{Resolved, Literal, NotFound, NoAddress, TryAgain, Failed, Invalid, Status(0)},
+		{Resolves, Fails, Depends, Verdict(0)},
+		{Glibc, Musl, Go, Library(0)},
+		{Resolver{Library: Musl}, Resolver{Musl, Version{1, 2, 3}}},
+		{NoData(""), CNAMEAlone(""), Negative(NXDomain, ""), Found(), Found(mustAddr("192.0.2.1")), Unknown("")},
+	} {
+		seen := map[string]bool{}
+		for _, v := range list {
+			if s := v.String(); s == "" || seen[s] {
+				t.Errorf("%T: text %q is empty or used twice", v, s)
+			} else {
+				seen[s] = true
+			}
+		}
+	}
 }

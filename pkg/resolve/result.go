@@ -36,6 +36,14 @@ type Outcome struct {
 	By int
 }
 
+// Taken returns the step whose answer the resolver takes, if there is one.
+func (r Result) Taken() (Step, bool) {
+	if r.By < 0 || r.By >= len(r.Steps) {
+		return Step{}, false
+	}
+	return r.Steps[r.By], true
+}
+
 // Unknown returns the indices of the steps whose answers are unknown.
 func (r Result) Unknown() []int {
 	var list []int

@@ -93,6 +93,23 @@ func cut(name, domain string) ([]string, bool) {
 	return labels(strings.TrimSuffix(name, domain)), true
 }
 
+// Shape says what kind of node a name would be, by its form alone, whether there is one or not: the namespace and the
+// Service that it names, as CoreDNS cuts names. It says false for names of another form. Both names are absolute.
+func Shape(name, domain string) (Match, bool) {
+	rest, ok := cut(name, domain)
+	if !ok {
+		return Match{Node: OutsideNode}, false
+	}
+	if len(rest) == 2 && rest[0] == "ns" && rest[1] == "dns" {
+		return Match{Node: ServerNode}, true
+	}
+	r, ok := parse(rest)
+	if !ok {
+		return Match{}, false
+	}
+	return r.match(), true
+}
+
 // outside is the answer of a model for names that are not under its domain.
 func outside(name, domain string) Answer {
 	a := Unknown("outside the cluster domain " + strings.TrimSuffix(domain, "."))
