@@ -1,0 +1,92 @@
+// Command kubectl-dnsmesh is the kubectl plugin "kubectl dnsmesh".
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // exec, OIDC and the cloud providers' ways to log in
+
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/finding"
+)
+
+// version is set by the linker: see the Makefile.
+var version = "v0.0.0-dev"
+
+// The exit codes are those of kubectl diff: 0, something found, could not run.
+const (
+	exitOK       = 0
+	exitFindings = 1
+	exitError    = 2
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}))
+}
+
+// run runs one command and returns its exit code.
+func run(args []string, streams genericiooptions.IOStreams) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	root := newRoot(streams)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if errors.Is(err, errFindings) {
+		return exitFindings
+	}
+	printError(streams.ErrOut, err)
+	return exitError
+}
+
+// errFindings ends a command that ran to its end and found something at or above --fail-on.
+var errFindings = errors.New("findings")
+
+// hintError is an error of which it is known what to do about it.
+type hintError struct {
+	error
+	hint string
+}
+
+func (e *hintError) Unwrap() error { return e.error }
+
+// withHint adds what to do about an error.
+func withHint(err error, format string, args ...any) error {
+	return &hintError{err, fmt.Sprintf(format, args...)}
+}
+
+// printError writes an error and, where it has one, its hint. Errors that were joined are written one by one.
+func printError(w interface{ Write([]byte) (int, error) }, err error) {
+	var hint *hintError
+	if errors.As(err, &hint) {
+		defer fmt.Fprintf(w, "hint: %s\n", finding.Printable(hint.hint))
+	}
+	for _, e := range flatten(err) {
+		fmt.Fprintf(w, "error: %s\n", finding.Printable(e.Error()))
+	}
+}
+
+// flatten takes an error of errors.Join apart, through a hint around it.
+func flatten(err error) []error {
+	var hint *hintError
+	if errors.As(err, &hint) && error(hint) == err {
+		err = hint.error
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, flatten(e)...)
+	}
+	return all
+}
