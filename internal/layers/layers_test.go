@@ -43,7 +43,7 @@ func rules() map[string]rule {
 
 		"pkg/cluster":       {layer: 1, external: kubernetesTypes},
 		"pkg/resolve":       {layer: 1},
-		"pkg/reference":     {layer: 1, siblings: []string{"pkg/cluster"}, external: append(slices.Clone(kubernetesTypes), "golang.org/x/net/publicsuffix")},
+		"pkg/reference":     {layer: 1, external: append(slices.Clone(kubernetesTypes), "golang.org/x/net/publicsuffix")},
 		"pkg/migrate/named": {layer: 1},
 		"pkg/migrate/zone":  {layer: 1, external: []string{"github.com/miekg/dns"}},
 
