@@ -41,6 +41,8 @@ type Facts struct {
 	// NodeServer says in words which DNS server runs on each node outside of pods (EKS Auto Mode, AKS LocalDNS, Talos
 	// host DNS); empty where none is known.
 	NodeServer string
+	// Nameservers are the addresses that kubelets give to pods of the policy ClusterFirst, as far as known.
+	Nameservers []string
 	// Servers are all DNS servers found, DNS and NodeLocal included, in a stable order.
 	Servers      []*Server
 	Distribution Distribution
@@ -124,6 +126,9 @@ type Mount struct {
 	Data   string
 }
 
+// Source names the text of a file as finding.Position does: "ConfigMap namespace/name key", or the path of a file.
+func (m Mount) Source() string { return sourceName(m.Object, m.Key) }
+
 // Derive returns the facts of a snapshot. It takes any snapshot, an empty one and hostile objects included, does not
 // change it, and gives the same facts for every order of its slices.
 func Derive(s *Snapshot) *Facts {
@@ -134,6 +139,7 @@ func Derive(s *Snapshot) *Facts {
 	d.chooseDNS()
 	d.override()
 	d.findDomain()
+	d.facts.Nameservers = d.nameserversOfPods()
 	d.facts.CNI, d.facts.CNIVersion = networkPlugin(s, d.workloads)
 	d.facts.Announcers = announcers(d.maps, d.workloads)
 	return d.facts

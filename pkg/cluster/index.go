@@ -133,8 +133,8 @@ func (ix *Index) HasNamespace(name string) bool {
 // Namespace returns the namespace of a name; nil where it was not read, even if HasNamespace knows it.
 func (ix *Index) Namespace(name string) *corev1.Namespace { return ix.namespaces().byName[name] }
 
-// Namespaces returns the names of all namespaces, sorted.
-func (ix *Index) Namespaces() []string { return ix.namespaces().names }
+// NamespaceNames returns the names of all namespaces, sorted.
+func (ix *Index) NamespaceNames() []string { return ix.namespaces().names }
 
 // Service returns a Service by name, or nil.
 func (ix *Index) Service(namespace, name string) *corev1.Service {
@@ -162,6 +162,9 @@ func (ix *Index) ServicesNamed(name string) []*corev1.Service {
 func (ix *Index) ExternalNames(namespace string) []*corev1.Service {
 	return run(ix.external(), namespace, func(svc *corev1.Service) string { return svc.Namespace })
 }
+
+// Aliases returns all Services of type ExternalName, by namespace and name.
+func (ix *Index) Aliases() []*corev1.Service { return ix.external() }
 
 // EndpointSlices returns those of a Service, by name.
 func (ix *Index) EndpointSlices(namespace, service string) []*discoveryv1.EndpointSlice {
@@ -252,7 +255,7 @@ type names struct{ ix *Index }
 
 func (n names) HasNamespace(namespace string) bool { return n.ix.HasNamespace(namespace) }
 
-func (n names) Namespaces() iter.Seq[string] { return slices.Values(n.ix.Namespaces()) }
+func (n names) Namespaces() iter.Seq[string] { return slices.Values(n.ix.NamespaceNames()) }
 
 // Service also knows default/kubernetes, which the API server keeps in every cluster, where only a selection of objects
 // was read.
