@@ -83,8 +83,10 @@ func (c *CoreDNS) wild(label string) bool {
 	return c.wildcards() && (label == "*" || label == "any")
 }
 
+// match compares a label of the query with a name. Wildcards counted on both sides, so that a Service called "any"
+// matched every label when the query had a wildcard elsewhere.
 func (c *CoreDNS) match(label, name string) bool {
-	return c.wild(label) || strings.EqualFold(label, name)
+	return c.wild(label) || c.wild(name) || strings.EqualFold(label, name)
 }
 
 // exposed follows namespaceExposed: the namespace exists and no option hides it.
@@ -102,6 +104,9 @@ func (c *CoreDNS) exposed(namespace string) bool {
 type request struct {
 	kind                                         string // svc or pod
 	namespace, service, endpoint, port, protocol string
+	// ready tells that some Service has a ready endpoint: with a wildcard, "ignore empty_service" counted the
+	// endpoints of all.
+	ready bool
 }
 
 // parse follows parse.go. It says false for names of another shape, which do not exist. The names DOMAIN, svc.DOMAIN
@@ -250,6 +255,9 @@ func (c *CoreDNS) service(r request, path trail) Answer {
 		sum    union
 		hidden string
 	)
+	if c.IgnoreEmptyService && (c.wild(r.service) || c.wild(r.namespace)) {
+		r.ready = c.anyReady()
+	}
 	for _, s := range c.candidates(r) {
 		if c.ServiceSelected != nil && !c.ServiceSelected(s.Namespace, s.Name) {
 			hidden = "the option labels of the kubernetes plugin hides the Service"
@@ -302,7 +310,7 @@ func (c *CoreDNS) one(s Service, r request, path trail) (a Answer, ok bool, why 
 	if s.Kind == ExternalName {
 		return c.external(s, r, path)
 	}
-	if c.IgnoreEmptyService && s.Kind == ClusterIP {
+	if c.IgnoreEmptyService && s.Kind == ClusterIP && !r.ready {
 		if s.EndpointsUnknown && !c.NoEndpoints {
 			return Unknown("the endpoints of the Service are not known (ignore empty_service)"), true, ""
 		}
@@ -321,6 +329,17 @@ func (c *CoreDNS) one(s Service, r request, path trail) (a Answer, ok bool, why 
 
 func (c *CoreDNS) hasReady(s Service) bool {
 	return !c.NoEndpoints && slices.ContainsFunc(s.Endpoints, func(e Endpoint) bool { return e.Ready })
+}
+
+func (c *CoreDNS) anyReady() bool {
+	for ns := range c.Names.Namespaces() {
+		for s := range c.Names.Services(ns) {
+			if c.hasReady(s) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // endpoints answers a headless Service, and the host names of endpoints of every kind of Service. A headless Service
