@@ -32,12 +32,48 @@ func (s *scanner) conf(text string, first int) {
 			s.path = s.path[:top]
 			continue
 		}
-		s.directive(strings.TrimRight(line, "; \t{"), haproxy)
+		for statement := range statements(line) {
+			s.directive(statement, haproxy)
+		}
 	}
 	s.path = s.path[:base]
 }
 
-// directive reads one line of words.
+// statements yields what stands between braces and semicolons: "location / { proxy_pass http://a; }" holds two.
+func statements(line string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		if !strings.ContainsAny(line, ";{}") {
+			yield(line)
+			return
+		}
+		start := 0
+		var quote byte
+		masked := blank(line)
+		for i := 0; i <= len(masked); i++ {
+			if i < len(masked) {
+				c := masked[i]
+				if quote != 0 {
+					if c == quote {
+						quote = 0
+					}
+					continue
+				}
+				if c == '"' || c == '\'' {
+					quote = c
+				}
+				if c != ';' && c != '{' && c != '}' {
+					continue
+				}
+			}
+			if part := strings.TrimSpace(line[start:i]); part != "" && !yield(part) {
+				return
+			}
+			start = i + 1
+		}
+	}
+}
+
+// directive reads one statement.
 func (s *scanner) directive(line string, haproxy bool) {
 	name, rest, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), " ")
 	rest = strings.TrimSpace(rest)
@@ -73,18 +109,17 @@ func (s *scanner) directive(line string, haproxy bool) {
 		if haproxy && len(words) > 1 {
 			first = words[1]
 		}
-		s.path[top] = name
-		s.conf1(weak, first)
+		s.scalar(weak, first)
 	case "proxy_pass", "grpc_pass", "fastcgi_pass", "uwsgi_pass", "scgi_pass", "memcached_pass", "auth_request", "mirror":
 		s.pass = true
 		if !strings.HasPrefix(first, "/") {
-			s.conf1(strong, first)
+			s.scalar(strong, first)
 		}
 	case "replicaof", "slaveof":
-		s.conf1(strong, first)
+		s.scalar(strong, withPort(words))
 	case "sentinel":
 		if len(words) > 2 && words[0] == "monitor" {
-			s.conf1(strong, words[2])
+			s.scalar(strong, withPort(words[2:]))
 		}
 	case "nameserver", "server-template":
 		if len(words) > 1 {
@@ -96,11 +131,11 @@ func (s *scanner) directive(line string, haproxy bool) {
 				}
 			}
 		}
-		s.conf1(strong, first)
+		s.scalar(strong, first)
 	case "resolver":
 		for _, w := range words {
 			if strings.IndexByte(w, '=') < 0 {
-				s.conf1(strong, unquote(w))
+				s.scalar(strong, unquote(w))
 			}
 		}
 	default:
@@ -109,12 +144,18 @@ func (s *scanner) directive(line string, haproxy bool) {
 			return
 		}
 		if c >= peer && (len(words) == 1 || len(words) == 2 && parsePort(words[1]) > 0) {
-			s.scalar(min(c, weak), first)
+			s.scalar(min(c, weak), withPort(words))
 			return
 		}
 		s.free(rest)
 	}
 }
 
-// conf1 reads one word.
-func (s *scanner) conf1(c class, v string) { s.scalar(c, v) }
+// withPort returns the first word, with the second one behind a colon where that is a port.
+func withPort(words []string) string {
+	host := unquote(words[0])
+	if len(words) > 1 && parsePort(words[1]) > 0 && isHost(host) {
+		return host + ":" + words[1]
+	}
+	return host
+}

@@ -89,6 +89,8 @@ type shell struct {
 	// heredocs are the delimiters of here-documents that begin in the next line.
 	heredocs []string
 	heredoc  bool
+	// unclosed is true once a substitution was found that nothing closes; no other is looked for then.
+	unclosed bool
 }
 
 func (p *shell) endWord() {
@@ -227,8 +229,12 @@ func (p *shell) literal(c byte) {
 // the command inside is read as a script of its own.
 func (p *shell) expansion(v string) int {
 	if v[0] == '`' {
-		end := strings.IndexByte(v[1:], '`')
+		end := -1
+		if !p.unclosed {
+			end = strings.IndexByte(v[1:], '`')
+		}
 		if end < 0 {
+			p.unclosed = true
 			return 1
 		}
 		p.inner(v[1 : 1+end])
@@ -239,13 +245,13 @@ func (p *shell) expansion(v string) int {
 		return 1
 	}
 	if v[1] == '(' {
-		n := closing(v[2:], '(', ')')
-		if n == 0 {
+		n := p.substitution(v[2:])
+		if n < 0 {
 			p.add(hole)
 			return 2
 		}
-		p.inner(v[2 : 1+n])
-		return 2 + n
+		p.inner(v[2 : 2+n])
+		return 2 + n + 1
 	}
 	n := template(v)
 	if n == 0 {
@@ -258,13 +264,41 @@ func (p *shell) expansion(v string) int {
 	return n
 }
 
+// substitution returns the length of v up to the parenthesis that closes one opened before v, -1 where none does.
+func (p *shell) substitution(v string) int {
+	if p.unclosed {
+		return -1
+	}
+	depth := 1
+	for i := range len(v) {
+		switch v[i] {
+		case '(':
+			depth++
+		case ')':
+			depth--
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	p.unclosed = true
+	return -1
+}
+
 func (p *shell) inner(script string) {
 	p.add(hole)
-	if p.depth >= maxDepth || strings.HasPrefix(script, "(") {
-		return // arithmetic
+	if p.depth >= maxDepth || strings.HasPrefix(script, "(") { // the latter is arithmetic
+		for range strings.Count(script, "\n") {
+			p.newline()
+		}
+		return
 	}
 	sub := shell{s: p.s, text: script, kind: p.kind, depth: p.depth + 1, line: p.line, inline: p.inline}
 	sub.run()
+	p.line += strings.Count(script, "\n")
+	if !p.inline {
+		p.s.line = p.line
+	}
 }
 
 // skipHeredocs reads the here-documents that begin at p.text[i] and returns where they end.
@@ -457,10 +491,9 @@ func (s *scanner) flag(program string, words []word) int {
 		return 1
 	case hostArgument(program, 0, value):
 		return 0
-	case strings.Contains(value, ":"):
-		if len(flag) == 2 && (flag == "-t" || flag == "-p" || flag == "-v") {
-			return 1 // tags, ports and volumes of docker and its like
-		}
+	case flag == "-t" || flag == "-p" || flag == "-v":
+		return 1 // tags, ports and volumes of docker and its like
+	case strings.HasPrefix(flag, "--") && strings.Contains(value, ":"):
 		s.keyed(flag, lead, plain, value)
 		return 1
 	}

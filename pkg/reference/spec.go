@@ -239,6 +239,7 @@ func (e *envs) expand(in string) string {
 		return in
 	}
 	var b strings.Builder
+	closed := true // some reference ahead is complete
 	for in != "" && b.Len() < MaxText {
 		i := strings.IndexByte(in, '$')
 		if i < 0 || i+1 == len(in) {
@@ -252,9 +253,13 @@ func (e *envs) expand(in string) string {
 			b.WriteByte('$')
 			in = in[2:]
 		case '(':
-			end := strings.IndexByte(in, ')')
+			end := -1
+			if closed {
+				end = strings.IndexByte(in, ')')
+			}
 			if end < 0 {
 				// No later reference can be complete either, but $$ can still follow.
+				closed = false
 				b.WriteString("$(")
 				in = in[2:]
 				continue

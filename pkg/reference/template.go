@@ -73,7 +73,7 @@ func template(v string) int {
 }
 
 // maxTemplate is how far the end of a template is looked for; it keeps the search linear.
-const maxTemplate = 1024
+const maxTemplate = 256
 
 // closing returns the length of v up to and with the bracket that closes one opened before v; 0 where the line or
 // maxTemplate ends first.

@@ -46,7 +46,7 @@ func syntaxOf(name string) syntax {
 		return xmlText
 	case "sh", "bash", "ash", "zsh":
 		return shellText
-	case "conf":
+	case "conf", "cfg":
 		return confText
 	case "properties", "props", "ini", "toml", "env", "cnf":
 		return pairText
@@ -239,6 +239,9 @@ func (s *scanner) pairLines(text string, first int) {
 			s.free(line)
 			continue
 		}
+		if hostless(value) && !strings.HasSuffix(value, `\`) && !opensCollection(value) {
+			continue
+		}
 		top := len(s.path)
 		s.path = append(s.path, key)
 		c := classify(key)
@@ -283,11 +286,12 @@ func uncomment(v, mark string) string {
 
 // pair splits "key = value", "key: value", "export KEY=value". A key is one word.
 func pair(line string) (key, value string, ok bool) {
-	for _, p := range []string{"export ", "set ", "local ", "ENV "} {
-		line = strings.TrimPrefix(line, p)
+	line = strings.TrimPrefix(line, "export ")
+	i := 0
+	for i < len(line) && line[i] != '=' && line[i] != ':' {
+		i++
 	}
-	i := strings.IndexAny(line, "=:")
-	for i > 0 && line[i] == ':' && strings.HasPrefix(line[i:], "://") {
+	if i == len(line) || strings.HasPrefix(line[i:], "://") {
 		return "", "", false
 	}
 	if i <= 0 {

@@ -122,7 +122,7 @@ func (s *scanner) value(c class, v string) {
 		return
 	}
 	v = unquote(v)
-	if v == "" {
+	if v == "" || hostless(v) {
 		return
 	}
 	if strings.IndexByte(v, ':') < 0 && strings.IndexByte(v, '.') < 0 && strings.IndexByte(v, '=') < 0 {
@@ -148,6 +148,24 @@ func (s *scanner) value(c class, v string) {
 		}
 	}
 	s.scalar(c, v)
+}
+
+// hostless tells, at little cost, that a value without a dot, a colon and an equals sign is no list of bare host names
+// either: it starts with no letter and no quote, or has capitals or blanks without commas.
+func hostless(v string) bool {
+	if v == "" {
+		return true
+	}
+	odd := !isLetter(v[0])
+	for i := range len(v) {
+		switch c := v[i]; {
+		case c == '.' || c == ':' || c == '=' || c == ',' || c == ';' || c == '"' || c == '\'' || c == '`' || c == hole:
+			return false
+		case isUpper(c) || c == ' ':
+			odd = true
+		}
+	}
+	return odd
 }
 
 // scalar reads a value without templates that is no collection.

@@ -105,6 +105,9 @@ func (s *scanner) yaml(text string, first int) {
 		if key == "name" {
 			name = level{indent: indent, key: unquote(value)}
 		}
+		if value[0] != '|' && value[0] != '>' && !opensCollection(value) && hostless(value) {
+			continue
+		}
 		if muted || mutes(key) {
 			if isBlockScalar(value) {
 				skipBlock(&l, indent)
@@ -131,7 +134,6 @@ func (s *scanner) yaml(text string, first int) {
 				s.flow(blank(whole), c)
 			}
 		case c == silent:
-		case c < weak && strings.IndexByte(value, '.') < 0 && strings.IndexByte(value, ':') < 0 && strings.IndexByte(value, '=') < 0:
 		default:
 			if len(s.path) < maxPath {
 				s.path = append(s.path, key)
@@ -221,13 +223,29 @@ func yamlPair(content string) (key, value string, ok bool) {
 		i += off
 		if i+1 == len(content) || content[i+1] == ' ' || content[i+1] == '\t' {
 			key = content[:i]
-			if i == 0 || strings.Contains(key, " #") || strings.ContainsAny(key, "\"'`(){}<>,;") || strings.Count(key, " ") > 3 {
+			if i == 0 || !isKey(key) {
 				return "", "", false
 			}
 			return key, strings.TrimSpace(content[i+1:]), true
 		}
 		off = i + 1
 	}
+}
+
+// isKey tells whether a plain scalar in front of a colon is more likely a key than a piece of a sentence.
+func isKey(key string) bool {
+	blanks := 0
+	for i := range len(key) {
+		switch key[i] {
+		case ' ':
+			if blanks++; blanks > 3 || i+1 < len(key) && key[i+1] == '#' {
+				return false
+			}
+		case '"', '\'', '`', '(', ')', '{', '}', '<', '>', ',', ';':
+			return false
+		}
+	}
+	return true
 }
 
 // yamlValue takes comment, anchor, tag and quotes off a value.
