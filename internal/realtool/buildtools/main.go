@@ -1,12 +1,13 @@
-// Buildtools builds pinned tools into the folder that package toolcache names, and prints one line "name path" for each.
+// Buildtools builds pinned tools into the folder that package toolcache names, and says what it built.
 //
 //	go run ./internal/realtool/buildtools [-modules DIR] [-path] [NAME...]
 //
-// Without names it builds all of them. With -path it builds nothing and prints where the one tool named would be.
+// Without names it builds all that are missing. With -path it builds nothing and prints where the one tool named would be.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -52,15 +53,20 @@ func run(modules string, pathOnly bool, names []string) error {
 			fmt.Fprintln(os.Stdout, path)
 			continue
 		}
-		start := time.Now()
-		if _, err := toolcache.Lookup(t.Name); err != nil {
+		var missing *toolcache.MissingError
+		if _, err := toolcache.Lookup(t.Name); errors.As(err, &missing) {
 			fmt.Fprintf(os.Stdout, "building %s %s\n", t.Name, t.Version)
+		} else if err != nil {
+			return err
+		} else {
+			continue
 		}
+		start := time.Now()
 		path, err := t.Build(ctx, modules, os.Stderr)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(os.Stdout, "%-22s %-8s %6.1fs %s\n", t.Name, t.Version, time.Since(start).Seconds(), path)
+		fmt.Fprintf(os.Stdout, "built %s in %.1f s\n", path, time.Since(start).Seconds())
 	}
 	return nil
 }
