@@ -51,6 +51,7 @@ func rules() map[string]rule {
 		"pkg/render":          {layer: 2, siblings: []string{"pkg/rehearse"}},
 		"pkg/diagnose":        {layer: 2, siblings: []string{"pkg/rehearse", "pkg/render"}},
 		"pkg/diagnose/checks": {layer: 2, siblings: []string{"pkg/diagnose", "pkg/rehearse", "pkg/render"}},
+		"pkg/diagnose/encode": {layer: 2, siblings: []string{"pkg/diagnose"}},
 		"pkg/migrate":         {layer: 2, siblings: []string{"pkg/rehearse", "pkg/render"}},
 		"pkg/probe":           {layer: 2, siblings: []string{"pkg/rehearse", "pkg/render"}},
 
