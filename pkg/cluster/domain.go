@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -140,6 +141,70 @@ func (d *deriver) nodeCacheDomain() (string, string) {
 		}
 	}
 	return "", ""
+}
+
+// findStubDomains reads the key stubDomains of ConfigMap kube-system/kube-dns: an object of JSON from zones to lists of
+// addresses (kubernetes/dns pkg/dns/config).
+func (d *deriver) findStubDomains() {
+	cm := d.maps.get("kube-system", "kube-dns")
+	if cm == nil {
+		return
+	}
+	var stubs map[string][]string
+	if err := json.Unmarshal([]byte(cm.Data["stubDomains"]), &stubs); err != nil {
+		return
+	}
+	for zone := range stubs {
+		if name, err := resolve.Absolute(zone); err == nil {
+			d.facts.StubDomains = append(d.facts.StubDomains, name)
+		}
+	}
+	slices.Sort(d.facts.StubDomains)
+}
+
+// ServesZone tells whether a DNS server of the cluster has something to say about names in a zone, other than what it
+// says about every name: a server block, a plugin with zones of its own, a stub domain, a rewrite rule that names it.
+// The zone is absolute.
+func (f *Facts) ServesZone(zone string) bool {
+	holds := func(zones []string) bool {
+		return slices.ContainsFunc(zones, func(z string) bool { return z != "." && resolve.Under(zone, z) })
+	}
+	if holds(f.Zones) || holds(f.StubDomains) {
+		return true
+	}
+	for _, srv := range f.Servers {
+		if srv.Corefile == nil {
+			continue
+		}
+		for _, b := range srv.Corefile.Expanded.Blocks {
+			if holds(blockZones(b)) {
+				return true
+			}
+			for _, d := range b.Body {
+				switch name := d.Name.Text; {
+				case name == "rewrite" && spells(d, zone):
+					return true
+				case isSilent(name) || name == "hosts" && len(d.Args) == 0 || name == "rewrite":
+				case holds(zonesOf(d.Values())):
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// spells tells whether any word of a directive spells a zone, as a name or in a regular expression.
+func spells(d *corefile.Directive, zone string) bool {
+	text := strings.TrimSuffix(zone, ".")
+	found := false
+	d.Walk(func(line *corefile.Directive) {
+		for _, v := range line.Values() {
+			v = strings.ToLower(strings.NewReplacer(`\`, "", "[", "", "]", "").Replace(v))
+			found = found || strings.Contains(v, text)
+		}
+	})
+	return found
 }
 
 // kubernetesZones are the forward zones that the kubernetes plugin serves in a Corefile.

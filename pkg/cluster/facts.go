@@ -41,6 +41,9 @@ type Facts struct {
 	// NodeServer says in words which DNS server runs on each node outside of pods (EKS Auto Mode, AKS LocalDNS, Talos
 	// host DNS); empty where none is known.
 	NodeServer string
+	// StubDomains are those of ConfigMap kube-system/kube-dns, which kube-dns and NodeLocal DNSCache send to servers of
+	// their own: absolute and lower case, sorted.
+	StubDomains []string
 	// Nameservers are the addresses that kubelets give to pods of the policy ClusterFirst, as far as known.
 	Nameservers []string
 	// Servers are all DNS servers found, DNS and NodeLocal included, in a stable order.
@@ -139,6 +142,7 @@ func Derive(s *Snapshot) *Facts {
 	d.chooseDNS()
 	d.override()
 	d.findDomain()
+	d.findStubDomains()
 	d.facts.Nameservers = d.nameserversOfPods()
 	d.facts.CNI, d.facts.CNIVersion = networkPlugin(s, d.workloads)
 	d.facts.Announcers = announcers(d.maps, d.workloads)

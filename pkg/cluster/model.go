@@ -141,6 +141,10 @@ func upstreamChain(s *Snapshot) *chain {
 
 // outside answers a name that leaves the cluster.
 func (b *modelBuilder) outside(name string, depth int) resolve.Answer {
+	stubs := b.facts.NodeLocal != nil || b.facts.DNS != nil && b.facts.DNS.Implementation == KubeDNS
+	if stubs && inZones(name, b.facts.StubDomains) {
+		return resolve.Unknown("a server of a stub domain answers")
+	}
 	if b.upstream == nil {
 		return resolve.Unknown("what the upstream answers is not known")
 	}
