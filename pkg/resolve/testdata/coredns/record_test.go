@@ -1,7 +1,9 @@
 // Records what the real kubernetes plugin answers for the cluster of cluster.json. It is no part of our tests: copy it
 // and cluster.json into plugin/kubernetes of the source of a CoreDNS release and run
 //
-//	go test ./plugin/kubernetes -run TestRecord -args VERSION.txt
+//	go test ./plugin/kubernetes -run TestRecord -count=1 -args VERSION.txt
+//
+// with -ldflags=-checklinkname=0 where an old release does not link under the Go of the day.
 //
 // Each line of the result is a variant, a name, the reply for A, the reply for AAAA and the addresses.
 package kubernetes
