@@ -16,7 +16,7 @@ import (
 // configFile is the configuration that is read from the working directory when --config names no other.
 const configFile = ".dnsmesh.yaml"
 
-// maxConfig bounds the size of a configuration file in bytes.
+// maxConfig bounds the size of a configuration file, and of a resolv.conf, in bytes.
 const maxConfig = 1 << 20
 
 // fileConfig is the content of a configuration file. Flags win over it; lists of both are joined.

@@ -222,7 +222,8 @@ func nothingJudged(r *diagnose.Report) error {
 		}
 	}
 	if len(reasons) == 0 {
-		return withHint(errors.New("no check was chosen"), "%s doctor --list-checks lists them", commandName)
+		return withHint(errors.New("nothing could be judged: the input holds nothing that the chosen checks look at"),
+			"%s doctor --list-checks lists them", commandName)
 	}
 	return withHint(fmt.Errorf("nothing could be judged: %s", strings.Join(reasons, "; ")),
 		"doctor needs to list services and pods; kubectl auth can-i list services -A tells whether you may")

@@ -106,13 +106,13 @@ func (o *sourceOptions) texts() ([]*cluster.Text, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", f.path, err)
 		}
-		data, err := io.ReadAll(io.LimitReader(file, resolve.MaxConfigSize+1))
+		data, err := io.ReadAll(io.LimitReader(file, maxConfig+1))
 		file.Close()
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", f.path, err)
 		}
-		if len(data) > resolve.MaxConfigSize {
-			return nil, fmt.Errorf("reading %s: it has more than %d bytes", f.path, resolve.MaxConfigSize)
+		if len(data) > maxConfig {
+			return nil, fmt.Errorf("reading %s: it has more than %d bytes", f.path, maxConfig)
 		}
 		texts = append(texts, &cluster.Text{Kind: f.kind, Name: f.path, Data: string(data)})
 	}

@@ -35,7 +35,23 @@ type Pass struct {
 	*View
 	analyzer *Analyzer
 	report   func(finding.Finding)
+	outcome  outcome
 }
+
+// outcome is what an analyzer says about its own run.
+type outcome struct {
+	idle            bool
+	skipped, partly []string
+}
+
+// Idle says that the input holds nothing that the analyzer is for: it neither ran nor was skipped.
+func (p *Pass) Idle() { p.outcome.idle = true }
+
+// Skip says why Run could judge nothing. The reason is a clause.
+func (p *Pass) Skip(reason string) { p.outcome.skipped = append(p.outcome.skipped, reason) }
+
+// SkipPart says why Run could not judge a part of what it is for. The reason is a clause.
+func (p *Pass) SkipPart(reason string) { p.outcome.partly = append(p.outcome.partly, reason) }
 
 // Report adds a finding. Code must be one that the analyzer lists; the severity is that of the code where f has none.
 func (p *Pass) Report(code *finding.Code, f finding.Finding) {
@@ -171,18 +187,37 @@ func Run(s *cluster.Snapshot, analyzers []*Analyzer, opts Options) *Report {
 			r.Skipped = append(r.Skipped, Skipped{Check: a.Name, Codes: codeIDs(a), Reason: why})
 			continue
 		}
-		if why := missing(s, a.Uses); why != "" {
-			r.Skipped = append(r.Skipped, Skipped{Check: a.Name, Codes: codeIDs(a), Reason: why, Partly: true})
-		}
-		r.Summary.Checks++
-		a.Run(&Pass{
+		p := &Pass{
 			View:     views.get(append(slices.Clone(a.Needs), a.Uses...)),
 			analyzer: a,
 			report:   func(f finding.Finding) { r.add(f, opts, views.ignored) },
-		})
+		}
+		a.Run(p)
+		r.record(a, p.outcome, missing(s, a.Uses))
 	}
 	r.sort()
 	return r
+}
+
+// record counts a run, or says why there was none. Absent is why inputs that the analyzer uses were not there.
+func (r *Report) record(a *Analyzer, o outcome, absent string) {
+	if o.idle {
+		return
+	}
+	skip := Skipped{Check: a.Name, Codes: codeIDs(a)}
+	if len(o.skipped) > 0 {
+		skip.Reason = strings.Join(o.skipped, "; ")
+		r.Skipped = append(r.Skipped, skip)
+		return
+	}
+	r.Summary.Checks++
+	if absent != "" {
+		o.partly = append(o.partly, absent)
+	}
+	if len(o.partly) > 0 {
+		skip.Reason, skip.Partly = strings.Join(o.partly, "; "), true
+		r.Skipped = append(r.Skipped, skip)
+	}
 }
 
 // Merge puts the reports of several clusters side by side. Names are those of the clusters, in the order of reports.

@@ -11,7 +11,7 @@ import (
 
 // All returns every analyzer, in the order in which they run.
 func All() []*diagnose.Analyzer {
-	return []*diagnose.Analyzer{references, namespaces, aliases, corefiles}
+	return []*diagnose.Analyzer{references, outsideNames, namespaces, capturingAliases, aliases, corefiles}
 }
 
 // Codes returns every code that any analyzer may report, sorted by ID.

@@ -30,9 +30,8 @@ To mend it, write the zone in lower case:
 
 // corefiles judges the Corefiles of all DNS servers.
 var corefiles = &diagnose.Analyzer{
-	Name:  "corefile",
-	Doc:   "Corefiles of DNS servers: zones that no query reaches, rewrite rules that lose answers",
-	Needs: []cluster.Resource{},
+	Name: "corefile",
+	Doc:  "Corefiles of DNS servers: zones that no query reaches, rewrite rules that lose answers",
 	Uses: []cluster.Resource{
 		cluster.ConfigMaps, cluster.Pods, cluster.Services, cluster.EndpointSlices, cluster.Namespaces, cluster.Nodes, cluster.Texts,
 	},
@@ -40,8 +39,10 @@ var corefiles = &diagnose.Analyzer{
 	Run: func(p *diagnose.Pass) {
 		// A ConfigMap may be mounted by several servers; its text is judged once for each version that reads it.
 		seen := map[string]bool{}
+		judged := 0
+		var refused []string
 		for _, s := range p.Facts().Servers {
-			if s.Corefile == nil || s.Corefile.Expanded == nil {
+			if s.Corefile == nil {
 				continue
 			}
 			key := s.Corefile.Object.String() + " " + s.Corefile.Key + " " + s.Version + " " + string(s.Implementation)
@@ -49,11 +50,24 @@ var corefiles = &diagnose.Analyzer{
 				continue
 			}
 			seen[key] = true
+			if err := s.Corefile.ExpandErr; err != nil {
+				refused = append(refused, "the Corefile cannot be read: "+err.Error())
+				continue
+			}
+			judged++
 			c := &corefileCheck{Pass: p, server: s, reported: map[string]bool{}}
 			for _, b := range s.Corefile.Expanded.Blocks {
 				c.capitalZones(b)
 				c.rewrites(b)
 			}
+		}
+		switch {
+		case judged == 0 && len(refused) == 0:
+			p.Idle()
+		case judged == 0:
+			p.Skip(strings.Join(refused, "; "))
+		case len(refused) > 0:
+			p.SkipPart(strings.Join(refused, "; "))
 		}
 	},
 }

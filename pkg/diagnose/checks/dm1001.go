@@ -131,7 +131,7 @@ func namespaceNode(p *diagnose.Pass, l *lookup) bool {
 	}
 	fix, hint := pointToService(p, l, ns)
 	if later != "" && strings.Contains(later, ".") && len(hint) == 0 {
-		fix = &finding.Fix{Summary: "use " + later + ". with a final dot", Commands: append(l.trace(), explain(DM1002))}
+		fix = &finding.Fix{Summary: "use " + later + ". with a final dot", Commands: []string{explain(DM1002)}}
 	}
 	f.Evidence, f.Fix = append(evidence, hint...), fix
 	l.report(p, DM1002, f)
@@ -165,7 +165,7 @@ func pointToService(p *diagnose.Pass, l *lookup, reached string) (*finding.Fix, 
 	if p.Facts().DNS.Implementation == cluster.KubeDNS {
 		code = DM1001
 	}
-	commands := append(l.trace(), explain(code))
+	commands := []string{explain(code)}
 	switch {
 	case len(services) == 0:
 		return &finding.Fix{

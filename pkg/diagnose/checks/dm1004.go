@@ -152,7 +152,7 @@ func capturedName(p *diagnose.Pass, l *lookup) bool {
 		Related: []finding.Object{objectOf(s)},
 		Fix: &finding.Fix{
 			Summary:  fmt.Sprintf("write %s. with a final dot, or %s if the Service is meant", l.host, strings.TrimSuffix(step.Name, ".")),
-			Commands: append(l.trace(), explain(DM1004)),
+			Commands: []string{explain(DM1004)},
 		},
 	})
 	return true

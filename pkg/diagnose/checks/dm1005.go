@@ -39,10 +39,22 @@ func belowExternalName(p *diagnose.Pass, l *lookup) bool {
 		Related:  []finding.Object{{Kind: "Service", Namespace: m.Namespace, Name: m.Service}},
 		Fix: &finding.Fix{
 			Summary:  "update CoreDNS to 1.11.0 or later, or use the full name with a final dot",
-			Commands: append(l.trace(), explain(DM1005)),
+			Commands: []string{explain(DM1005)},
 		},
 	})
 	return true
+}
+
+// capturingAliases reports DM1005 without any reference.
+var capturingAliases = &diagnose.Analyzer{
+	Name:  "capturing-aliases",
+	Doc:   "aliases that an old CoreDNS also answers for names below them",
+	Needs: []cluster.Resource{cluster.Services},
+	Uses: []cluster.Resource{
+		cluster.Namespaces, cluster.EndpointSlices, cluster.Pods, cluster.ConfigMaps, cluster.Nodes, cluster.Texts,
+	},
+	Codes: []*finding.Code{DM1005},
+	Run:   belowAliases,
 }
 
 // belowAliases reports DM1005 for every alias named like a namespace or like a top-level domain, whether or not a
@@ -55,7 +67,7 @@ func belowAliases(p *diagnose.Pass) {
 	if v, ok := resolve.ParseVersion(dns.Version); !ok || !v.Before(1, 11, 0) {
 		return
 	}
-	model := cluster.NewModel(p.Snapshot, p.Facts(), p.Index())
+	model := model(p.View)
 	for _, s := range p.Index().Aliases() {
 		owner := resolve.ServiceName(s.Namespace, s.Name, p.Facts().Domain)
 		var captured, shown []string

@@ -68,7 +68,7 @@ func ambiguousName(p *diagnose.Pass, l *lookup) bool {
 		Fix: &finding.Fix{
 			Summary: fmt.Sprintf("use %s, or %s with its final dot",
 				fqdn(s.Name, s.Namespace, p.Facts().Domain), outside),
-			Commands: append(l.trace(), explain(DM1006)),
+			Commands: []string{explain(DM1006)},
 		},
 	})
 	return true

@@ -94,7 +94,7 @@ func noSuchName(p *diagnose.Pass, l *lookup) bool {
 	f.Evidence = append(f.Evidence, hint...)
 	f.Fix = &finding.Fix{
 		Summary:  "correct the name, create the Service, or take out the setting",
-		Commands: append(l.trace(), explain(DM1007)),
+		Commands: []string{explain(DM1007)},
 	}
 	switch {
 	case len(services) == 1:
@@ -236,7 +236,7 @@ func otherClusterDomain(p *diagnose.Pass, l *lookup) bool {
 			l.host, strings.TrimSuffix(domain, "."), strings.TrimSuffix(p.Facts().Domain, ".")),
 		Fix: &finding.Fix{
 			Summary:  "use " + here + " if this cluster is meant",
-			Commands: append(l.trace(), explain(DM1008)),
+			Commands: []string{explain(DM1008)},
 		},
 	}
 	if src := p.Facts().DomainSource; src != "" {

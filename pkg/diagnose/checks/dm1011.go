@@ -47,7 +47,7 @@ func ndotsTooLow(p *diagnose.Pass, l *lookup) bool {
 		Evidence: []finding.Evidence{walk(r)},
 		Fix: &finding.Fix{
 			Summary:  fmt.Sprintf("set ndots to %d in dnsConfig, or use %s", l.dots()+1, strings.TrimSuffix(step.Name, ".")),
-			Commands: append(l.trace(), explain(DM1011)),
+			Commands: []string{explain(DM1011)},
 		},
 	})
 	return true

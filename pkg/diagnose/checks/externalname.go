@@ -134,7 +134,7 @@ var aliases = &diagnose.Analyzer{
 		if p.Facts().DNS == nil {
 			return
 		}
-		model := cluster.NewModel(p.Snapshot, p.Facts(), p.Index())
+		model := model(p.View)
 		https := usedWithTLS(p)
 		for _, s := range p.Index().Aliases() {
 			a := alias{Pass: p, Service: s, model: model, https: https[objectOf(s)]}

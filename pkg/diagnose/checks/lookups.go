@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -120,28 +121,32 @@ type clientsKey struct{}
 // another server than the cluster's are left out: nothing is known about its answers.
 func clients(p *diagnose.Pass) []*client {
 	return diagnose.Memo(p.View, clientsKey{}, func(v *diagnose.View) []*client {
-		b := builder{
-			view: v, facts: v.Facts(), index: v.Index(),
-			configs: map[string]*clientConfig{},
-		}
-		if b.facts.DNS == nil {
+		if v.Facts().DNS == nil {
 			return nil
 		}
-		b.server = cluster.NewModel(v.Snapshot, b.facts, b.index)
+		b := builder{view: v, facts: v.Facts(), server: model(v), configs: map[string]*clientConfig{}}
 		var all []*client
 		for _, w := range v.Workloads() {
 			if c := b.workload(w); c != nil {
 				all = append(all, c)
 			}
 		}
-		return append(all, b.texts()...)
+		return all
+	})
+}
+
+type modelKey struct{}
+
+// model is the model of the cluster's DNS server.
+func model(v *diagnose.View) *cluster.Model {
+	return diagnose.Memo(v, modelKey{}, func(v *diagnose.View) *cluster.Model {
+		return cluster.NewModel(v.Snapshot, v.Facts(), v.Index())
 	})
 }
 
 type builder struct {
 	view    *diagnose.View
 	facts   *cluster.Facts
-	index   *cluster.Index
 	server  *cluster.Model
 	configs map[string]*clientConfig
 	finder  *reference.Finder
@@ -183,10 +188,26 @@ func (b *builder) workload(w *cluster.Workload) *client {
 		}
 		l.refs = append(l.refs, r)
 		l.strength = max(l.strength, r.Strength)
-		l.use(finding.Evidence{Label: "used in", Text: r.Origin.String()})
+		l.use(finding.Evidence{Label: "used in", Text: usedIn(r)})
 	}
 	slices.SortFunc(c.lookups, func(a, b *lookup) int { return cmp.Compare(a.host, b.host) })
 	return c
+}
+
+// usedIn says where a reference stands. What stands there is quoted as far as it is no secret: scheme, host and port.
+func usedIn(r reference.Reference) string {
+	s := r.Origin.String()
+	if r.Origin.Kind != reference.Env {
+		return s
+	}
+	value := r.Host
+	if r.Port != 0 {
+		value += ":" + strconv.Itoa(r.Port)
+	}
+	if r.Scheme != "" {
+		value = r.Scheme + "://" + value
+	}
+	return s + " (" + value + ")"
 }
 
 func (l *lookup) use(e finding.Evidence) {
@@ -211,26 +232,31 @@ func (b *builder) config(w *cluster.Workload) (*clientConfig, bool) {
 	return c, true
 }
 
-// texts returns a client for each resolv.conf of a pod that was given as a file. It stands for a pod that uses the
-// names which the upstream's Corefile answers: the shortest form that the search list allows, and the full name.
-func (b *builder) texts() []*client {
-	known := b.server.KnownOutsideNames()
+// textClients returns a client for each resolv.conf of a pod that was given as a file. It stands for a pod that uses the
+// names which the upstream's Corefile answers, in the shortest form that the search list allows.
+func textClients(p *diagnose.Pass) []*client {
+	facts := p.Facts()
+	if facts.DNS == nil {
+		return nil
+	}
+	server := model(p.View)
+	known := server.KnownOutsideNames()
 	var all []*client
-	for _, t := range b.view.Snapshot.Texts {
+	for _, t := range p.Snapshot.Texts {
 		if t.Kind != cluster.TextPodResolvConf || len(known) == 0 {
 			continue
 		}
 		cfg, _ := resolve.ParseConfig(t.Name, []byte(t.Data))
 		c := &client{
 			object:    finding.Object{Kind: "File", Name: t.Name},
-			namespace: namespaceOf(cfg.Search, b.facts.Domain),
-			config:    &clientConfig{Config: cfg, server: b.server, results: map[resultKey]resolve.Result{}},
+			namespace: namespaceOf(cfg.Search, facts.Domain),
+			config:    &clientConfig{Config: cfg, server: server, results: map[resultKey]resolve.Result{}},
 		}
 		hosts := map[string]*lookup{}
 		for _, k := range known {
 			host := strings.TrimSuffix(k.Name, ".")
 			for _, d := range cfg.Search {
-				if short, ok := strings.CutSuffix(k.Name, "."+d); ok && d != "." && !resolve.Under(d, b.facts.Domain) {
+				if short, ok := strings.CutSuffix(k.Name, "."+d); ok && d != "." && !resolve.Under(d, facts.Domain) {
 					host = short
 					break
 				}

@@ -26,21 +26,48 @@ var references = &diagnose.Analyzer{
 	},
 	Codes: []*finding.Code{DM1001, DM1002, DM1004, DM1005, DM1006, DM1007, DM1008, DM1009, DM1011},
 	Run: func(p *diagnose.Pass) {
-		verdicts := []func(*diagnose.Pass, *lookup) bool{
-			belowExternalName, namespaceAliases, namespaceNode, capturedName, ambiguousName, ndotsTooLow, noSuchName, otherClusterDomain,
-		}
-		belowAliases(p)
 		for _, c := range clients(p) {
-			var outside []*lookup
-			for _, l := range c.lookups {
-				judged := slices.ContainsFunc(verdicts, func(judge func(*diagnose.Pass, *lookup) bool) bool { return judge(p, l) })
-				if !judged && isOutside(p, l) {
-					outside = append(outside, l)
-				}
-			}
-			searchCost(p, c, outside)
+			c.judge(p, []verdict{
+				belowExternalName, namespaceAliases, namespaceNode, capturedName, ambiguousName, ndotsTooLow, noSuchName,
+				otherClusterDomain,
+			})
 		}
 	},
+}
+
+// outsideNames judges the names that an upstream is known to answer, as a pod with a known resolv.conf would look them
+// up: what the cluster puts in their way.
+var outsideNames = &diagnose.Analyzer{
+	Name: "outside-names",
+	Doc:  "names that a given upstream Corefile answers, looked up with a given resolv.conf",
+	Uses: []cluster.Resource{
+		cluster.Texts, cluster.Services, cluster.Namespaces, cluster.EndpointSlices, cluster.Pods, cluster.ConfigMaps, cluster.Nodes,
+	},
+	Codes: []*finding.Code{DM1001, DM1002, DM1004, DM1006, DM1009},
+	Run: func(p *diagnose.Pass) {
+		all := textClients(p)
+		if len(all) == 0 {
+			p.Idle()
+		}
+		for _, c := range all {
+			c.judge(p, []verdict{namespaceAliases, namespaceNode, capturedName, ambiguousName})
+		}
+	},
+}
+
+// verdict reports a look-up if it has something to say about it, and tells whether it did.
+type verdict func(*diagnose.Pass, *lookup) bool
+
+// judge asks the verdicts in order about every look-up of the client, and counts the cost of those that none speaks for.
+func (c *client) judge(p *diagnose.Pass, verdicts []verdict) {
+	var outside []*lookup
+	for _, l := range c.lookups {
+		judged := slices.ContainsFunc(verdicts, func(judge verdict) bool { return judge(p, l) })
+		if !judged && isOutside(p, l) {
+			outside = append(outside, l)
+		}
+	}
+	searchCost(p, c, outside)
 }
 
 // report adds a finding about a look-up. A reference that is only likely to be a host name is no proof of an error.
@@ -54,17 +81,6 @@ func (l *lookup) report(p *diagnose.Pass, code *finding.Code, f finding.Finding)
 		f.Severity = finding.Warning
 	}
 	p.Report(code, f)
-}
-
-// trace is the command that shows the look-up step by step.
-func (l *lookup) trace() []string {
-	kind := map[string]string{
-		"Deployment": "deploy", "StatefulSet": "statefulset", "DaemonSet": "daemonset", "Pod": "pod", "Job": "job", "CronJob": "cronjob",
-	}[l.client.object.Kind]
-	if kind == "" {
-		return nil
-	}
-	return []string{"kubectl dnsmesh trace " + l.host + " --from " + kind + "/" + l.client.object.Name + " -n " + l.client.namespace}
 }
 
 // isTopLevel tells whether a label is a public top-level domain: a suffix that ICANN manages.

@@ -47,6 +47,9 @@ To mend it, write letters in lower case and dots as \. :
 	}
 )
 
+// longestRegex is maxRegexpLen of plugin/rewrite/name.go: CoreDNS refuses a longer expression.
+const longestRegex = 10000
+
 // rewriteRule is one rule of plugin rewrite, with the words that make it.
 type rewriteRule struct {
 	// words are all words after the directive's name, those of its block included (plugin/rewrite/setup.go).
@@ -58,7 +61,7 @@ type rewriteRule struct {
 	from, to    corefile.Token
 	// rest is what follows.
 	rest []corefile.Token
-	// last is the word after which an answer rule can be written; block tells that the rule stands in braces.
+	// block tells that the rule stands in braces.
 	block bool
 }
 
@@ -118,7 +121,7 @@ func (c *corefileCheck) rewrites(b *corefile.Block) {
 		}
 	}
 	for i, r := range rules {
-		if c.regex(b, r) {
+		if c.regex(b, r) || r.refused() {
 			continue
 		}
 		if r.kind != "name" || r.match == "exact" || r.hasAnswer() || r.changesNothing() {
@@ -138,6 +141,15 @@ func (c *corefileCheck) rewrites(b *corefile.Block) {
 			Fix: fix,
 		})
 	}
+}
+
+// refused tells whether CoreDNS does not load the expression.
+func (r rewriteRule) refused() bool {
+	if r.match != "regex" {
+		return false
+	}
+	_, err := syntax.Parse(r.from.Text, syntax.Perl)
+	return err != nil || len(r.from.Text) > longestRegex
 }
 
 // appendDiff is the diff that writes text behind a word; empty where the word does not stand in the file as it is read.
@@ -175,13 +187,12 @@ func (c *corefileCheck) regex(b *corefile.Block, r rewriteRule) bool {
 	if r.match != "regex" {
 		return false
 	}
-	const longest = 10000 // maxRegexpLen of plugin/rewrite/name.go
-	if len(r.from.Text) > longest {
+	if r.refused() {
 		return false
 	}
 	tree, err := syntax.Parse(r.from.Text, syntax.Perl)
 	if err != nil {
-		return false // CoreDNS refuses it
+		return false
 	}
 	if !matchesLower(tree) {
 		c.say(DM3005, r.from, finding.Finding{
