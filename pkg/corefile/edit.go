@@ -68,6 +68,9 @@ func remove(first, last Token) Edit {
 	if e.Start > 0 && e.End < len(src) && !isBlank(src[e.Start-1]) && !isBlank(src[e.End]) {
 		e.New = " " // what stands on both sides must not become one word
 	}
+	if e.Start == 0 && strings.HasPrefix(src[e.End:], bom) {
+		e.New = " " // at the start of a file a byte order mark is no part of a word
+	}
 	return e
 }
 
@@ -108,6 +111,9 @@ func (d *Directive) Insert(i int, text string) (Edit, error) {
 	o := d.Origin()
 	if o == nil {
 		return Edit{}, errNoOrigin
+	}
+	if o.Open != nil && o.Close == nil {
+		return Edit{}, fmt.Errorf("inserting a line: %s: the brace is not closed", o.Open.Position())
 	}
 	if o.Open != nil {
 		return insert(hole{start: o.Name, head: o.head(), body: o.Body, close: o.Close, braced: true}, i, text)

@@ -3,6 +3,9 @@ package corefile
 import (
 	"bytes"
 	"errors"
+	"io"
+	"log"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,6 +80,12 @@ func setEnv(tb testing.TB) {
 	}
 }
 
+// quiet drops what caddy logs about globs without a match.
+func quiet(tb testing.TB) {
+	log.SetOutput(io.Discard)
+	tb.Cleanup(func() { log.SetOutput(os.Stderr) })
+}
+
 func addSeeds(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
@@ -89,27 +98,29 @@ func addSeeds(f *testing.F) {
 // FuzzRoundTrip: the tokens cover the source, whatever it is, and the positions of the tree are those of its words.
 func FuzzRoundTrip(f *testing.F) {
 	addSeeds(f)
-	f.Fuzz(func(t *testing.T, src []byte) {
-		for _, parse := range []func(string, []byte) (*File, error){Parse, ParseBody} {
-			file, err := parse("Corefile", src)
-			checkCover(t, file, src)
-			var syntax *Error
-			if err != nil && (!errors.As(err, &syntax) || syntax.Position.Line < 1 || syntax.Position.Col < 1) {
-				t.Fatalf("error without a place: %#v", err)
-			}
-			for _, b := range slices.Concat(file.Blocks, file.Snippets) {
-				checkRange(t, src, b.Range())
-				for _, d := range b.Body {
-					if err == nil && (d.Range().Start < b.Range().Start || d.Range().End > b.Range().End) {
-						t.Fatalf("directive %v outside of block %v", d.Range(), b.Range())
-					}
+	f.Fuzz(checkRoundTrip)
+}
+
+func checkRoundTrip(t *testing.T, src []byte) {
+	for _, parse := range []func(string, []byte) (*File, error){Parse, ParseBody} {
+		file, err := parse("Corefile", src)
+		checkCover(t, file, src)
+		var syntax *Error
+		if err != nil && (!errors.As(err, &syntax) || syntax.Position.Line < 1 || syntax.Position.Col < 1) {
+			t.Fatalf("error without a place: %#v", err)
+		}
+		for _, b := range slices.Concat(file.Blocks, file.Snippets) {
+			checkRange(t, src, b.Range())
+			for _, d := range b.Body {
+				if err == nil && (d.Range().Start < b.Range().Start || d.Range().End > b.Range().End) {
+					t.Fatalf("directive %v outside of block %v", d.Range(), b.Range())
 				}
 			}
-			for _, d := range file.Body {
-				checkRange(t, src, d.Range())
-			}
 		}
-	})
+		for _, d := range file.Body {
+			checkRange(t, src, d.Range())
+		}
+	}
 }
 
 func checkCover(t *testing.T, file *File, src []byte) {
@@ -141,12 +152,14 @@ func checkRange(t *testing.T, src []byte, r Range) {
 // FuzzLexer: the words are those of caddy, text and line.
 func FuzzLexer(f *testing.F) {
 	addSeeds(f)
-	f.Fuzz(func(t *testing.T, src []byte) {
-		file, _ := Parse("Corefile", src)
-		if diff := cmp.Diff(caddyWords(src), ourWords(file)); diff != "" {
-			t.Fatalf("%q: words differ (-caddy +ours):\n%s", src, diff)
-		}
-	})
+	f.Fuzz(checkLexer)
+}
+
+func checkLexer(t *testing.T, src []byte) {
+	file, _ := Parse("Corefile", src)
+	if diff := cmp.Diff(caddyWords(src), ourWords(file)); diff != "" {
+		t.Fatalf("%q: words differ (-caddy +ours):\n%s", src, diff)
+	}
 }
 
 // FuzzParse: Expand accepts what caddy accepts and reads the same keys and directives; without imports and variables
@@ -165,40 +178,43 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("import a.conf\nimport b.conf\n. {\nimport s\n}"), []byte("(s) {\nlog\n}"), []byte("b {\nimport s\n}"))
 	f.Add([]byte("import no.conf\nimport no*.conf"), []byte(""), []byte(""))
 	setEnv(f)
+	quiet(f)
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, src, a, b []byte) {
-		for name, data := range map[string][]byte{"a.conf": a, "b.conf": b} {
-			if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+	f.Fuzz(func(t *testing.T, src, a, b []byte) { checkParse(t, dir, src, a, b) })
+}
+
+func checkParse(t *testing.T, dir string, src, a, b []byte) {
+	for name, data := range map[string][]byte{"a.conf": a, "b.conf": b} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
 		}
-		opts := Options{Path: filepath.Join(dir, "Corefile"), Env: os.LookupEnv}
-		// caddy opens what the input names: only the two files are of interest.
-		outside := false
-		files := os.DirFS("/")
-		opts.Import = func(pattern string) ([]Source, error) {
-			if filepath.Dir(pattern) != dir {
-				outside = true
-				return nil, nil
-			}
-			return ImportFS(files, nil)(pattern)
+	}
+	opts := Options{Path: filepath.Join(dir, "Corefile"), Env: os.LookupEnv}
+	// caddy opens what the input names: only the two files are of interest.
+	outside := false
+	files := os.DirFS("/")
+	opts.Import = func(pattern string) ([]Source, error) {
+		if filepath.Dir(pattern) != dir {
+			outside = true
+			return nil, nil
 		}
-		file, parseErr := Parse("Corefile", src)
-		view, err := Expand(file, opts)
-		if outside || limited(err) || limited(parseErr) {
-			t.Skip()
-		}
-		compareWithCaddy(t, src, opts)
-		if bytes.Contains(src, []byte("import")) || bytes.Contains(src, []byte("{$")) || bytes.Contains(src, []byte("{%")) {
-			return
-		}
-		if (err == nil) != (parseErr == nil) {
-			t.Fatalf("%q:\nParse:  %v\nExpand: %v", src, parseErr, err)
-		}
-		if diff := cmp.Diff(ourBlocks(file.Blocks), ourBlocks(view.Blocks)); err == nil && diff != "" {
-			t.Fatalf("%q: trees differ (-Parse +Expand):\n%s", src, diff)
-		}
-	})
+		return ImportFS(files, nil)(pattern)
+	}
+	file, parseErr := Parse("Corefile", src)
+	view, err := Expand(file, opts)
+	if outside || limited(err) || limited(parseErr) {
+		return
+	}
+	compareWithCaddy(t, src, opts)
+	if bytes.Contains(src, []byte("import")) || bytes.Contains(src, []byte("{$")) || bytes.Contains(src, []byte("{%")) {
+		return
+	}
+	if (err == nil) != (parseErr == nil) {
+		t.Fatalf("%q:\nParse:  %v\nExpand: %v", src, parseErr, err)
+	}
+	if diff := cmp.Diff(ourBlocks(file.Blocks), ourBlocks(view.Blocks)); err == nil && diff != "" {
+		t.Fatalf("%q: trees differ (-Parse +Expand):\n%s", src, diff)
+	}
 }
 
 // limited reports whether this package refuses what caddy would follow (or would take too long over).
@@ -254,20 +270,22 @@ func lines(f *File) [][]string {
 // FuzzFormat: the words and lines stay, comments stay, and a second run changes nothing.
 func FuzzFormat(f *testing.F) {
 	addSeeds(f)
-	f.Fuzz(func(t *testing.T, src []byte) {
-		before, _ := Parse("", src)
-		once := Format(before)
-		after, _ := Parse("", once)
-		if diff := cmp.Diff(lines(before), lines(after)); diff != "" {
-			t.Fatalf("%q became %q (-before +after):\n%s", src, once, diff)
-		}
-		if diff := cmp.Diff(comments(before), comments(after)); diff != "" {
-			t.Fatalf("comments of %q became those of %q:\n%s", src, once, diff)
-		}
-		if twice := Format(after); !bytes.Equal(once, twice) {
-			t.Fatalf("%q, formatted %q, formatted again %q", src, once, twice)
-		}
-	})
+	f.Fuzz(checkFormat)
+}
+
+func checkFormat(t *testing.T, src []byte) {
+	before, _ := Parse("", src)
+	once := Format(before)
+	after, _ := Parse("", once)
+	if diff := cmp.Diff(lines(before), lines(after)); diff != "" {
+		t.Fatalf("%q became %q (-before +after):\n%s", src, once, diff)
+	}
+	if diff := cmp.Diff(comments(before), comments(after)); diff != "" {
+		t.Fatalf("comments of %q became those of %q:\n%s", src, once, diff)
+	}
+	if twice := Format(after); !bytes.Equal(once, twice) {
+		t.Fatalf("%q, formatted %q, formatted again %q", src, once, twice)
+	}
 }
 
 func comments(f *File) []string {
@@ -316,100 +334,102 @@ func FuzzApply(f *testing.F) {
 // FuzzEdit: typed edits of a file that the server accepts change the words they are about and no other.
 func FuzzEdit(f *testing.F) {
 	addSeeds(f)
+	f.Fuzz(checkEdits)
+}
+
+func checkEdits(t *testing.T, src []byte) {
 	const text = "zz \"a b\" {\n  yy x\n}"
 	added := []string{"zz", "a b", "{", "yy", "x", "}"}
-	f.Fuzz(func(t *testing.T, src []byte) {
-		file, err := Parse("", src)
-		if err != nil || len(src) > 2000 {
-			t.Skip()
+	file, err := Parse("", src)
+	if err != nil || len(src) > 2000 {
+		return
+	}
+	words := texts(file)
+	at := func(token Token) int {
+		return slices.IndexFunc(file.words, func(w Token) bool { return w.index == token.index })
+	}
+	after := func(edit Edit) *File {
+		t.Helper()
+		out, err := Apply(src, []Edit{edit})
+		if err != nil {
+			t.Fatal(err)
 		}
-		words := texts(file)
-		at := func(token Token) int {
-			return slices.IndexFunc(file.words, func(w Token) bool { return w.index == token.index })
+		changed, _ := Parse("", out)
+		return changed
+	}
+	check := func(what string, edit Edit, from, to int, with []string) {
+		t.Helper()
+		want := slices.Concat(words[:from], with, words[to:])
+		got := texts(after(edit))
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("%s: %+v of %q (-want +got):\n%s", what, edit, src, diff)
 		}
-		after := func(edit Edit) *File {
-			t.Helper()
-			out, err := Apply(src, []Edit{edit})
+	}
+	_, unclosed := file.Unclosed()
+	if e, err := file.AppendBlock("zz {\nyy\n}"); err == nil {
+		check("AppendBlock", e, len(words), len(words), []string{"zz", "{", "yy", "}"})
+		if changed := after(e); len(changed.Blocks) != len(file.Blocks)+1 {
+			t.Fatalf("appended to %q: %d blocks of %d", src, len(changed.Blocks), len(file.Blocks))
+		}
+	}
+	for _, b := range slices.Concat(file.Blocks, file.Snippets) {
+		e, err := b.Delete()
+		if err != nil {
+			t.Fatal(err)
+		}
+		check("Block.Delete", e, at(b.first()), at(b.last())+1, nil)
+		for i, d := range b.Body {
+			e, err := d.Delete()
 			if err != nil {
 				t.Fatal(err)
 			}
-			changed, _ := Parse("", out)
-			return changed
-		}
-		check := func(what string, edit Edit, from, to int, with []string) {
-			t.Helper()
-			want := slices.Concat(words[:from], with, words[to:])
-			got := texts(after(edit))
-			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Fatalf("%s: %+v of %q (-want +got):\n%s", what, edit, src, diff)
+			check("Directive.Delete", e, at(d.Name), at(d.last())+1, nil)
+			if e, err := d.Replace(text); err == nil {
+				check("Directive.Replace", e, at(d.Name), at(d.last())+1, added)
 			}
-		}
-		_, unclosed := file.Unclosed()
-		if e, err := file.AppendBlock("zz {\nyy\n}"); err == nil {
-			check("AppendBlock", e, len(words), len(words), []string{"zz", "{", "yy", "}"})
-			if changed := after(e); len(changed.Blocks) != len(file.Blocks)+1 {
-				t.Fatalf("appended to %q: %d blocks of %d", src, len(changed.Blocks), len(file.Blocks))
+			if e, err := d.AppendArgs("v w"); err == nil {
+				head := d.Name
+				if len(d.Args) > 0 {
+					head = d.Args[len(d.Args)-1]
+				}
+				check("AppendArgs", e, at(head)+1, at(head)+1, []string{"v w"})
 			}
-		}
-		for _, b := range slices.Concat(file.Blocks, file.Snippets) {
-			e, err := b.Delete()
-			if err != nil {
-				t.Fatal(err)
-			}
-			check("Block.Delete", e, at(b.first()), at(b.last())+1, nil)
-			for i, d := range b.Body {
-				e, err := d.Delete()
-				if err != nil {
-					t.Fatal(err)
-				}
-				check("Directive.Delete", e, at(d.Name), at(d.last())+1, nil)
-				if e, err := d.Replace(text); err == nil {
-					check("Directive.Replace", e, at(d.Name), at(d.last())+1, added)
-				}
-				if e, err := d.AppendArgs("v w"); err == nil {
-					head := d.Name
-					if len(d.Args) > 0 {
-						head = d.Args[len(d.Args)-1]
-					}
-					check("AppendArgs", e, at(head)+1, at(head)+1, []string{"v w"})
-				}
-				for _, value := range []string{"v", "v w"} {
-					if e, err := d.Name.Replace(value); err == nil {
-						check("Token.Replace", e, at(d.Name), at(d.Name)+1, []string{value})
-					}
-				}
-				e, err = b.Insert(i, text)
-				if err == nil {
-					check("Block.Insert", e, at(d.Name), at(d.Name), added)
-				} else if !unclosed {
-					t.Fatal(err)
-				}
-				if e, err = d.Insert(len(d.Body), "zz"); err == nil {
-					from, with := at(d.last()), []string{"zz"}
-					switch {
-					case d.Open == nil:
-						from, with = at(d.head())+1, []string{"{", "zz", "}"}
-					case d.Close != nil:
-						from = at(*d.Close)
-					}
-					check("Directive.Insert", e, from, from, with)
+			for _, value := range []string{"v", "v w"} {
+				if e, err := d.Name.Replace(value); err == nil {
+					check("Token.Replace", e, at(d.Name), at(d.Name)+1, []string{value})
 				}
 			}
-			if e, err := b.Insert(len(b.Body), text); err == nil {
-				from := at(b.last())
-				with := added
-				if b.Close == nil {
-					from++
-					if b.Open != nil {
-						with = append(slices.Clone(added), "}")
-					}
-				}
-				check("Block.Insert", e, from, from, with)
+			e, err = b.Insert(i, text)
+			if err == nil {
+				check("Block.Insert", e, at(d.Name), at(d.Name), added)
 			} else if !unclosed {
 				t.Fatal(err)
 			}
+			if e, err = d.Insert(len(d.Body), "zz"); err == nil {
+				from, with := at(d.last()), []string{"zz"}
+				switch {
+				case d.Open == nil:
+					from, with = at(d.head())+1, []string{"{", "zz", "}"}
+				case d.Close != nil:
+					from = at(*d.Close)
+				}
+				check("Directive.Insert", e, from, from, with)
+			}
 		}
-	})
+		if e, err := b.Insert(len(b.Body), text); err == nil {
+			from := at(b.last())
+			with := added
+			if b.Close == nil {
+				from++
+				if b.Open != nil {
+					with = append(slices.Clone(added), "}")
+				}
+			}
+			check("Block.Insert", e, from, from, with)
+		} else if !unclosed {
+			t.Fatal(err)
+		}
+	}
 }
 
 func texts(f *File) []string {
@@ -418,4 +438,50 @@ func texts(f *File) []string {
 		out = append(out, w.Text)
 	}
 	return out
+}
+
+// TestRandomCorefiles puts sources together from pieces that matter to the syntax, which a fuzzer that changes bytes
+// seldom does, and puts them to all the checks of the fuzz targets.
+func TestRandomCorefiles(t *testing.T) {
+	setEnv(t)
+	quiet(t)
+	dir := t.TempDir()
+	random := rand.New(rand.NewPCG(1, 2))
+	for range randomRuns {
+		src := randomCorefile(random)
+		checkRoundTrip(t, src)
+		checkLexer(t, src)
+		checkFormat(t, src)
+		checkEdits(t, src)
+		checkParse(t, dir, src, randomCorefile(random), randomCorefile(random))
+	}
+}
+
+const randomRuns = 2000
+
+// pieces of Corefiles; those at the start are drawn more often.
+var pieces = []string{
+	"\n", "\n", "\n", "\n", " ", " ", " ", " {\n", "\n}\n", "a", "b", " log ", " class", ".",
+	"{", "}", "\r\n", "\t", "\r", "import ", "\nimport a.conf\n", "\nimport s\n", "\nimport *.conf\n", "import", "a.conf", "b.conf", "no.conf", "*.conf", "s", "(s)", "\n(s) {\n", "\n(t) {\n", "\nimport t\n",
+	",", ", ", ",\n", "#", " # c", "# c\n", "\n# c\n", "\"", "\"", "\"q\"", "\"q r\"", "\"q\nr\"", "\"\"", "\\", "\\\"", "\"}\"", "\"{\"",
+	"{$DM_A}", "{$DM_BRACE}", "{$DM_CLOSE}", "{$DM_LINES}", "{$DM_REF}", "{$DM_IMPORT}", "{%DM_A%}", "{$DM_NONE}", "{$", "{%", "}", "%}",
+	"\ufeff", "\u00a0", "\u0085", "\xff", "\xc3", "\xa9", "\ufffd", "\v", "\x00",
+}
+
+func randomCorefile(random *rand.Rand) []byte {
+	var b []byte
+	if random.IntN(2) == 0 {
+		b = append(b, "a {\n"...)
+	}
+	for range random.IntN(24) {
+		i := random.IntN(len(pieces))
+		if random.IntN(2) == 0 {
+			i = random.IntN(24)
+		}
+		b = append(b, pieces[i]...)
+	}
+	if random.IntN(2) == 0 {
+		b = append(b, "\n}\n"...)
+	}
+	return b
 }

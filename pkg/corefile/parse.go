@@ -391,6 +391,9 @@ func (p *parser) keepImport() (*Directive, error) {
 	n := len(p.done)
 	err := p.importArg()
 	d.Args = slices.Clone(p.done[n:])
+	for i := range d.Args {
+		d.Args[i].target = true
+	}
 	return d, err
 }
 
@@ -463,10 +466,11 @@ func nest(words []Token) *Directive {
 	for i := 1; i < len(words); i++ {
 		w := words[i]
 		same := sameLine(&words[i-1], &w)
+		opens, closes := w.Text == "{" && !w.target, w.Text == "}" && !w.target
 		switch {
 		case root.Close != nil || len(root.Tail) > 0:
 			root.Tail = append(root.Tail, w)
-		case w.Text == "{" && len(open) < MaxDepth:
+		case opens && len(open) < MaxDepth:
 			if line == nil || line.Open != nil {
 				// A brace where a name should be.
 				line = &Directive{Name: Token{File: w.File, Range: Range{w.Start, w.Start}, Line: w.Line, Via: w.Via, index: w.index}}
@@ -480,7 +484,7 @@ func nest(words []Token) *Directive {
 			root.Args = append(root.Args, w)
 		case len(open) == 0:
 			root.Tail = append(root.Tail, w)
-		case w.Text == "}":
+		case closes:
 			line = open[len(open)-1]
 			open = open[:len(open)-1]
 			line.Close = &w

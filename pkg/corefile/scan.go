@@ -51,6 +51,8 @@ type Token struct {
 	// glued marks a comment that begins inside a bare word and therefore ends at the next blank, not at the end of
 	// the line (lexer.go: the flag is forgotten with the word).
 	glued bool
+	// target marks the argument of an import, which is never a brace.
+	target bool
 	// comma marks a key whose spelling has a comma that is not in Text.
 	comma bool
 	// index is the place of the token in File.Tokens.
