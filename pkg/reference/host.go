@@ -139,7 +139,7 @@ func fileLike(s string) bool {
 		"pem", "crt", "cer", "csr", "jks", "p12", "pfx", "keytab", "jar", "war", "ear", "class", "java", "so", "dll", "exe",
 		"sh", "bash", "py", "rb", "js", "mjs", "ts", "lua", "pl", "php", "sql", "sqlite", "html", "htm", "css", "tmpl", "tpl",
 		"j2", "gz", "tgz", "bz2", "xz", "zip", "tar", "zst", "csv", "tsv", "png", "jpg", "svg", "ico", "md", "rst", "wasm",
-		"proto", "go", "c", "h", "cc", "cpp", "kt", "scala":
+		"proto", "dtd", "xsd", "xsl", "go", "c", "h", "cc", "cpp", "kt", "scala":
 		return true
 	}
 	return false

@@ -85,6 +85,9 @@ func classify(key string) class {
 	if key == "" {
 		return plain
 	}
+	if key[0] == '$' || key[0] == '@' {
+		return silent // $schema, $ref, @context: names of JSON Schema and JSON-LD
+	}
 	var w keyWords
 	w.split(key)
 	for i := range w.n {
@@ -163,8 +166,10 @@ func silentWord(word, next []byte) bool {
 		return true
 	case "no", "non":
 		return string(next) == "proxy"
-	case "alt", "dns":
+	case "alt":
 		return string(next) == "names" || string(next) == "name"
+	case "dns": // of certificates: dnsNames, DNS.1
+		return string(next) == "names" || string(next) == "name" || len(next) > 0 && isDigit(next[0])
 	case "virtual":
 		return string(next) == "host" || string(next) == "hosts"
 	}
@@ -215,18 +220,18 @@ func lastWord(last, before string) class {
 	case "backend", "backends", "broker", "brokers", "peer", "seed", "target", "targets", "dsn", "proxy", "gateway", "dest",
 		"destination", "remote", "masters", "node", "nodes", "member", "members", "connect", "connection", "conn", "resolver",
 		"resolvers", "contactpoints", "points", "bootstrap", "brokerlist", "replicaof", "slaveof", "discovery", "collector",
-		"authority", "sentinels", "sentinel", "join", "forward", "store", "registry":
+		"authority", "sentinels", "sentinel", "join", "forward", "store":
 		return peer
 	case "description", "summary", "message", "title", "homepage", "docs", "documentation", "doc", "link", "links", "license",
 		"schema", "schemalocation", "image", "images", "audience", "aud", "email", "emails", "expr", "regex", "regexp",
 		"pattern", "patterns", "origin", "origins", "comment", "comments", "help", "logo", "icon", "label", "labels",
-		"annotation", "annotations", "author", "maintainer", "copyright", "subject", "tooltip", "legend", "contact":
+		"annotation", "annotations", "author", "maintainer", "copyright", "subject", "tooltip", "legend", "contact", "cn", "subj":
 		return silent
 	case "name", "names", "id", "ids", "key", "keys", "tag", "tags", "version", "password", "passwd", "pwd", "secret", "token",
 		"cert", "certificate", "ca", "path", "paths", "file", "files", "filename", "dir", "directory", "class", "package",
 		"packages", "module", "modules", "format", "template", "namespace", "namespaces", "cron", "schedule", "timezone",
 		"tz", "user", "username", "realm", "scope", "scopes", "date", "time", "level", "locale", "query", "sql", "type",
-		"kind", "repository", "revision", "build", "size", "limit", "ttl", "timeout", "interval", "port", "ports",
+		"kind", "repository", "registry", "registries", "revision", "build", "size", "limit", "ttl", "timeout", "interval", "port", "ports",
 		"domain", "domains", "issuer", "auth", "credentials", "selector", "resource", "resources":
 		return quiet
 	}

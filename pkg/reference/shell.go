@@ -334,6 +334,10 @@ func (s *scanner) simple(words []word) {
 	switch name {
 	case "echo", "printf", "[", "[[", "test", "grep", "egrep", "sed", "awk", "case", "esac", "alias", "trap", "log", "function", "cut", "tr":
 		return // texts and patterns
+	case "openssl", "cfssl", "keytool", "ssh-keygen":
+		if len(words) < 2 || words[1].text != "s_client" {
+			return // names in certificates
+		}
 	case "eval", "exec", "sh", "bash", "ash", "dash", "zsh":
 		for i := 1; i+1 < len(words); i++ {
 			if isScriptFlag(words[i].text) {

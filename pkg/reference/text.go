@@ -307,17 +307,10 @@ func pair(line string) (key, value string, ok bool) {
 	if key == "" || strings.ContainsAny(key, " \t\"'()<>{}|,;") {
 		return "", "", false
 	}
-	if line[i] == ':' && parsePort(firstField(value)) > 0 && !strings.HasPrefix(line[i+1:], " ") {
+	if line[i] == ':' && i+1 < len(line) && line[i+1] != ' ' && line[i+1] != '\t' && !strings.Contains(value, "://") {
 		return "", "", false // kafka:9092 in a line of its own
 	}
 	return key, value, true
-}
-
-func firstField(v string) string {
-	if i := strings.IndexAny(v, " \t,/"); i >= 0 {
-		return v[:i]
-	}
-	return v
 }
 
 // lines walks through a text line by line.

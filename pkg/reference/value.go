@@ -682,12 +682,17 @@ func (s *scanner) list(c class, v string) {
 			}
 		}
 	}
+	clean := true // every item is a host, an address or unknown
+	for item := range strings.FieldsFuncSeq(v, separator) {
+		it := parseItem(item)
+		clean = clean && (it.ok || it.address)
+	}
 	for item := range strings.FieldsFuncSeq(v, separator) {
 		if s.full() {
 			return
 		}
 		it := parseItem(item)
-		if !it.ok || it.address {
+		if !it.ok || it.address || !clean && it.port == 0 && !it.unknownPort {
 			continue
 		}
 		if strength := it.judge(c); strength > 0 {
@@ -701,7 +706,7 @@ type item struct {
 	host, scheme      string
 	port              int
 	unknownPort       bool
-	address           bool // an IP address, or wholly unknown
+	address           bool // an IP address, or not known
 	user, tail, named bool
 	ok                bool
 }
@@ -709,6 +714,14 @@ type item struct {
 // parseItem reads host, host:port, host:port/path, host:port:port, each with a prefix such as "dns+", "tcp:", "name="
 // or "user:password@".
 func parseItem(v string) item {
+	it := splitItem(v)
+	if !it.ok && strings.IndexByte(v, hole) >= 0 {
+		it.address = true
+	}
+	return it
+}
+
+func splitItem(v string) item {
 	var it item
 	v = strings.TrimSpace(v)
 	v = strings.Trim(v, `"'`)
@@ -815,7 +828,7 @@ func (it *item) judge(c class) Strength {
 			return 0
 		case c == strong && !it.tail:
 			return Certain
-		case c >= peer:
+		case c >= peer && !packageLike(it.host, it.host):
 			return Likely
 		}
 		return 0
@@ -845,7 +858,8 @@ func countWord(s string) bool {
 		"interval", "page", "width", "height", "line", "id", "pid", "level", "rate", "burst", "duration", "delay", "period",
 		"age", "length", "depth", "year", "version", "build", "batch", "memory", "cpu", "cost", "weight", "priority", "sha256",
 		"sha512", "md5", "total", "window", "budget", "quota", "threshold", "buffer", "cache", "pool", "step", "offset",
-		"maxage", "sequence", "seq", "code", "status", "error", "tcp", "udp", "http", "https", "latest":
+		"maxage", "sequence", "seq", "code", "status", "error", "tcp", "udp", "http", "https", "latest", "rsa", "dh",
+		"ecdsa":
 		return true
 	}
 	return false
