@@ -15,17 +15,20 @@ import (
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/resolve"
 )
 
-// Index finds the objects of a snapshot by name. Each table is made when it is first asked for, once: a look-up costs
-// the logarithm of the number of objects. It is safe for use by several goroutines. What it returns belongs to the
-// snapshot and is not to be changed.
+// Index finds the objects of a snapshot by name. Each table is made when it is first asked for, once, in time that grows
+// with the number of objects; a look-up costs the logarithm of the number in one namespace. It is safe for use by several
+// goroutines. What it returns belongs to the snapshot and is not to be changed.
 type Index struct {
 	s          *Snapshot
 	namespaces func() namespaceTable
-	services   func() []*corev1.Service
-	named      func() []*corev1.Service
-	external   func() []*corev1.Service
-	slices     func() []*discoveryv1.EndpointSlice
-	pods       func() map[podAddress]bool
+	// services and external are by namespace, each group by name; named is by name, each group by namespace.
+	services func() map[string][]*corev1.Service
+	external func() map[string][]*corev1.Service
+	named    func() map[string][]*corev1.Service
+	aliases  func() []*corev1.Service
+	// slices are by namespace, each group by Service and name.
+	slices func() map[string][]*discoveryv1.EndpointSlice
+	pods   func() map[podAddress]bool
 }
 
 type namespaceTable struct {
@@ -42,28 +45,32 @@ type podAddress struct {
 func NewIndex(s *Snapshot) *Index {
 	ix := &Index{s: s}
 	ix.namespaces = sync.OnceValue(func() namespaceTable { return collectNamespaces(s) })
-	ix.services = sync.OnceValue(func() []*corev1.Service { return slices.SortedFunc(slices.Values(s.Services), compareServices) })
-	ix.named = sync.OnceValue(func() []*corev1.Service {
-		return slices.SortedFunc(slices.Values(s.Services), func(a, b *corev1.Service) int {
-			return compareMeta(a.Name, a.Namespace, b.Name, b.Namespace)
-		})
-	})
-	ix.external = sync.OnceValue(func() []*corev1.Service {
+	namespaceOf := func(svc *corev1.Service) string { return svc.Namespace }
+	ix.services = sync.OnceValue(func() map[string][]*corev1.Service { return group(s.Services, namespaceOf, compareServices) })
+	ix.external = sync.OnceValue(func() map[string][]*corev1.Service {
 		var list []*corev1.Service
-		for _, svc := range ix.services() {
+		for _, svc := range s.Services {
 			if svc.Spec.Type == corev1.ServiceTypeExternalName {
 				list = append(list, svc)
 			}
 		}
+		return group(list, namespaceOf, compareServices)
+	})
+	ix.named = sync.OnceValue(func() map[string][]*corev1.Service {
+		return group(s.Services, func(svc *corev1.Service) string { return svc.Name }, compareServices)
+	})
+	ix.aliases = sync.OnceValue(func() []*corev1.Service {
+		var list []*corev1.Service
+		for _, namespace := range sortedKeys(ix.external()) {
+			list = append(list, ix.external()[namespace]...)
+		}
 		return list
 	})
-	ix.slices = sync.OnceValue(func() []*discoveryv1.EndpointSlice {
-		return slices.SortedFunc(slices.Values(s.EndpointSlices), func(a, b *discoveryv1.EndpointSlice) int {
-			return cmp.Or(
-				compareMeta(a.Namespace, a.Labels[discoveryv1.LabelServiceName], b.Namespace, b.Labels[discoveryv1.LabelServiceName]),
-				cmp.Compare(a.Name, b.Name),
-			)
-		})
+	ix.slices = sync.OnceValue(func() map[string][]*discoveryv1.EndpointSlice {
+		return group(s.EndpointSlices, func(e *discoveryv1.EndpointSlice) string { return e.Namespace },
+			func(a, b *discoveryv1.EndpointSlice) int {
+				return compareMeta(a.Labels[discoveryv1.LabelServiceName], a.Name, b.Labels[discoveryv1.LabelServiceName], b.Name)
+			})
 	})
 	ix.pods = sync.OnceValue(func() map[podAddress]bool {
 		table := make(map[podAddress]bool, len(s.Pods))
@@ -138,10 +145,8 @@ func (ix *Index) NamespaceNames() []string { return ix.namespaces().names }
 
 // Service returns a Service by name, or nil.
 func (ix *Index) Service(namespace, name string) *corev1.Service {
-	list := ix.services()
-	i, ok := slices.BinarySearchFunc(list, objectName{namespace, name}, func(svc *corev1.Service, o objectName) int {
-		return compareMeta(svc.Namespace, svc.Name, o.namespace, o.name)
-	})
+	list := ix.services()[namespace]
+	i, ok := slices.BinarySearchFunc(list, name, func(svc *corev1.Service, name string) int { return strings.Compare(svc.Name, name) })
 	if !ok {
 		return nil
 	}
@@ -149,27 +154,29 @@ func (ix *Index) Service(namespace, name string) *corev1.Service {
 }
 
 // ServicesIn returns the Services of a namespace, by name.
-func (ix *Index) ServicesIn(namespace string) []*corev1.Service {
-	return run(ix.services(), namespace, func(svc *corev1.Service) string { return svc.Namespace })
-}
+func (ix *Index) ServicesIn(namespace string) []*corev1.Service { return ix.services()[namespace] }
 
 // ServicesNamed returns the Services of a name, by namespace.
-func (ix *Index) ServicesNamed(name string) []*corev1.Service {
-	return run(ix.named(), name, func(svc *corev1.Service) string { return svc.Name })
-}
+func (ix *Index) ServicesNamed(name string) []*corev1.Service { return ix.named()[name] }
 
 // ExternalNames returns the Services of a namespace that are of type ExternalName, by name.
-func (ix *Index) ExternalNames(namespace string) []*corev1.Service {
-	return run(ix.external(), namespace, func(svc *corev1.Service) string { return svc.Namespace })
-}
+func (ix *Index) ExternalNames(namespace string) []*corev1.Service { return ix.external()[namespace] }
 
 // Aliases returns all Services of type ExternalName, by namespace and name.
-func (ix *Index) Aliases() []*corev1.Service { return ix.external() }
+func (ix *Index) Aliases() []*corev1.Service { return ix.aliases() }
 
 // EndpointSlices returns those of a Service, by name.
 func (ix *Index) EndpointSlices(namespace, service string) []*discoveryv1.EndpointSlice {
-	inNamespace := run(ix.slices(), namespace, func(e *discoveryv1.EndpointSlice) string { return e.Namespace })
-	return run(inNamespace, service, func(e *discoveryv1.EndpointSlice) string { return e.Labels[discoveryv1.LabelServiceName] })
+	list := ix.slices()[namespace]
+	// limit finds where the slices of the Service start, and where those behind them do.
+	limit := func(equal int) int {
+		i, _ := slices.BinarySearchFunc(list, service, func(e *discoveryv1.EndpointSlice, service string) int {
+			return cmp.Or(strings.Compare(e.Labels[discoveryv1.LabelServiceName], service), equal)
+		})
+		return i
+	}
+	start, end := limit(1), limit(-1)
+	return list[start:end:end]
 }
 
 // Endpoints returns the endpoints of a Service, ready or not, of all its EndpointSlices and both families of
@@ -232,20 +239,27 @@ func (ix *Index) HasPod(namespace string, address netip.Addr) (has, known bool) 
 	return ix.pods()[podAddress{namespace, address}], ix.s.Known(Pods) && !ix.s.Partial
 }
 
-// run returns the part of a sorted list whose key is want.
-func run[T any](list []T, want string, key func(T) string) []T {
-	start, found := slices.BinarySearchFunc(list, want, func(t T, want string) int { return strings.Compare(key(t), want) })
-	if !found {
-		return nil
+// group splits a list by key and sorts each group. All groups share one array.
+func group[T any](list []T, key func(T) string, compare func(a, b T) int) map[string][]T {
+	count := map[string]int{}
+	for _, t := range list {
+		count[key(t)]++
 	}
-	length, _ := slices.BinarySearchFunc(list[start:], want, func(t T, want string) int {
-		if key(t) > want {
-			return 1
-		}
-		return -1
-	})
-	end := start + length
-	return list[start:end:end]
+	array := make([]T, 0, len(list))
+	groups := make(map[string][]T, len(count))
+	for k, n := range count {
+		start := len(array)
+		array = array[:start+n]
+		groups[k] = array[start : start : start+n]
+	}
+	for _, t := range list {
+		k := key(t)
+		groups[k] = append(groups[k], t)
+	}
+	for _, g := range groups {
+		slices.SortFunc(g, compare)
+	}
+	return groups
 }
 
 // Names returns the index in the form that models of DNS servers ask.
