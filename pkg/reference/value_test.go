@@ -100,7 +100,7 @@ func TestVariable(t *testing.T) {
 		{"X", "jdbc:h2:mem:test", ""},
 		{"X", "user:pw@tcp(db:3306)/x?parseTime=true", "db:3306"},
 		{"X", "user:pw@tcp(db)/x", "db"},
-		{"X", "user:pw@unix(/tmp/x)/x", ""},
+		{"X", "user:pw@unix(/run/x)/x", ""},
 		{"X", "host=db port=5432 user=u dbname=x sslmode=disable", "db:5432"},
 		{"X", "host=a,b port=5432 dbname=x", "a:5432 b:5432"},
 		{"X", "host=/var/run/postgresql dbname=x", ""},
@@ -233,6 +233,7 @@ func TestVariable(t *testing.T) {
 		{"JAVA_OPTS", "-Xmx1g -Dledger.url=http://ledger:80 -Dhttp.proxyHost=proxy -Dlistener.host=api", "http://ledger:80 proxy"},
 		{"OPTS", "--brokers=a:9092 --name=foo:9000", "a:9092"},
 		{"CONFIG", `{"ledger":{"url":"http://ledger"},"hosts":["a:1","b"],"x":"y"}`, "http://ledger a:1 b"},
+		{"CONFIG", `{"labels":{"a":{"url":"http://label"}},"b":{"url":"http://b"}}`, "http://b"},
 		{"CONFIG", `["http:\/\/ledger\/x"]`, "http://ledger"},
 		{"CONFIG", "a: 1\nledger:\n  host: ledger\n", "ledger"},
 	}

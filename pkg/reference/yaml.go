@@ -329,7 +329,7 @@ func (s *scanner) flow(v string, c class) {
 				return
 			}
 			frames = append(frames, top)
-			top = frame{object: b == '{', class: top.class, muted: top.muted}
+			top = frame{object: b == '{', class: top.class, muted: top.muted || top.object && mutes(top.key)}
 			if b == '{' {
 				top.class = plain
 			}
@@ -381,7 +381,6 @@ func (s *scanner) flowItem(f *frame, text string) {
 	if f.object && !f.hasKey {
 		f.key, f.hasKey = text, true
 		f.class = classify(text)
-		f.muted = f.muted && !f.object || f.muted
 		if len(s.path) < maxPath+8 && strings.IndexByte(text, hole) < 0 {
 			s.path = append(s.path, text)
 			f.pushed = true
