@@ -206,7 +206,7 @@ func (o *doctorOptions) doctor(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("writing the report: %w", err)
 	case status == exitError:
-		return nothingJudged(report)
+		return nothingJudged(report, len(o.source.files) > 0)
 	case status == exitFindings:
 		return errFindings
 	}
@@ -214,19 +214,25 @@ func (o *doctorOptions) doctor(ctx context.Context) error {
 }
 
 // nothingJudged is the error of a report without any check that ran.
-func nothingJudged(r *diagnose.Report) error {
+func nothingJudged(r *diagnose.Report, files bool) error {
 	var reasons []string
 	for _, s := range r.Skipped {
-		if !slices.Contains(reasons, s.Reason) {
-			reasons = append(reasons, s.Reason)
+		for reason := range strings.SplitSeq(s.Reason, "; ") {
+			if !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
 		}
 	}
-	if len(reasons) == 0 {
+	switch {
+	case len(reasons) == 0:
 		return withHint(errors.New("nothing could be judged: the input holds nothing that the chosen checks look at"),
 			"%s doctor --list-checks lists them", commandName)
+	case files:
+		return withHint(fmt.Errorf("nothing could be judged: %s", strings.Join(reasons, "; ")),
+			"kubectl get ns,svc,endpointslices,pods,cm,nodes -A -o yaml prints what doctor reads")
 	}
 	return withHint(fmt.Errorf("nothing could be judged: %s", strings.Join(reasons, "; ")),
-		"doctor needs to list services and pods; kubectl auth can-i list services -A tells whether you may")
+		"kubectl auth can-i list services -A tells whether you may read what doctor needs")
 }
 
 // sourceOptions are the flags that say what is read.

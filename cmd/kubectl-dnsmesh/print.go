@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
@@ -91,13 +92,18 @@ func describe(c diagnose.ClusterSummary) string {
 		if d.Version != "" {
 			s += " " + d.Version
 		}
-		switch {
-		case d.Assumed:
-			s += " (assumed: no object shows the DNS server)"
-		case d.Object != nil && d.Total > 0:
-			s += fmt.Sprintf(" (%s/%s, %d of %d ready)", d.Object.Namespace, d.Object.Name, d.Ready, d.Total)
-		case d.Object != nil:
-			s += fmt.Sprintf(" (%s/%s)", d.Object.Namespace, d.Object.Name)
+		var about []string
+		if o := d.Object; o != nil {
+			about = append(about, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"))
+		}
+		if d.Total > 0 {
+			about = append(about, fmt.Sprintf("%d of %d ready", d.Ready, d.Total))
+		}
+		if d.Assumed {
+			about = append(about, "assumed")
+		}
+		if len(about) > 0 {
+			s += " (" + strings.Join(about, ", ") + ")"
 		}
 		parts = append(parts, s)
 	}
@@ -234,17 +240,20 @@ func (p *page) skipped(r *diagnose.Report) {
 	if len(r.Skipped) == 0 {
 		return
 	}
+	name := func(s diagnose.Skipped) string {
+		return finding.Printable(strings.TrimSpace(s.Cluster + " " + s.Check))
+	}
+	width := 0
+	for _, s := range r.Skipped {
+		width = max(width, utf8.RuneCountInString(name(s)))
+	}
 	p.write("\n")
 	for _, s := range r.Skipped {
 		how := "skipped"
 		if s.Partly {
 			how = "in part"
 		}
-		name := s.Check
-		if s.Cluster != "" {
-			name = s.Cluster + " " + name
-		}
-		p.hang(how+"  "+finding.Printable(name)+"  ", plain, s.Reason)
+		p.hang(fmt.Sprintf("%s  %-*s  ", how, min(width, 24), name(s)), plain, s.Reason)
 	}
 }
 

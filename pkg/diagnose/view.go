@@ -151,10 +151,11 @@ type DNSSummary struct {
 	Implementation string `json:"implementation"`
 	Version        string `json:"version,omitempty"`
 	// Assumed tells that no object shows the implementation.
-	Assumed bool            `json:"assumed,omitempty"`
-	Object  *finding.Object `json:"object,omitempty"`
-	Ready   int             `json:"ready"`
-	Total   int             `json:"total"`
+	Assumed bool `json:"assumed,omitempty"`
+	// Object is the workload of the server, or what holds its Corefile.
+	Object *finding.Object `json:"object,omitempty"`
+	Ready  int             `json:"ready"`
+	Total  int             `json:"total"`
 }
 
 func summarise(v *View) ClusterSummary {
@@ -173,8 +174,12 @@ func summarise(v *View) ClusterSummary {
 			Implementation: string(d.Implementation), Version: d.Version, Assumed: d.Assumed,
 			Ready: d.Ready, Total: d.Total,
 		}
-		if d.Workload != nil {
+		switch {
+		case d.Workload != nil:
 			o := d.Workload.Object
+			c.DNS.Object = &o
+		case d.Corefile != nil:
+			o := d.Corefile.Object
 			c.DNS.Object = &o
 		}
 	}

@@ -16,7 +16,7 @@ var DM1005 = &finding.Code{
 	Severity: finding.Warning,
 	Title:    "an old CoreDNS answers names below an alias with the alias",
 	Doc: `CoreDNS before 1.11.0 answers a query for a name below an ExternalName Service with that Service's alias
-(coredns#6161; before 1.10.1 also for names of two labels: coredns#5733). Where namespace default holds an ExternalName
+(coredns#6161; from 1.10.1 only for names of three labels and more: coredns#5733). Where namespace default holds an ExternalName
 Service nginx, nginx2.nginx asked by a pod of default becomes nginx2.nginx.default.svc.cluster.local and reaches the
 target of the alias, not Service nginx2 in namespace nginx. An alias named com captures www.google.com in the same way.
 
@@ -70,20 +70,24 @@ func belowAliases(p *diagnose.Pass) {
 	model := model(p.View)
 	for _, s := range p.Index().Aliases() {
 		owner := resolve.ServiceName(s.Namespace, s.Name, p.Facts().Domain)
-		var captured, shown []string
+		var shown []string
+		try := func(front string) {
+			if model.Answer(front + "." + owner).Match.Captured {
+				shown = append(shown, front+"."+s.Name)
+			}
+		}
 		if p.Index().HasNamespace(s.Name) {
 			for _, other := range p.Index().ServicesIn(s.Name) {
-				captured = append(captured, other.Name+"."+s.Name)
+				before := len(shown)
+				try(other.Name)
+				if len(shown) == before {
+					// From 1.10.1 only longer names are captured, such as those of the members of a headless Service.
+					try(other.Name + "-0." + other.Name)
+				}
 			}
 		}
 		if isTopLevel(s.Name) {
-			captured = append(captured, "www.example."+s.Name)
-		}
-		for _, name := range captured {
-			first, _, _ := strings.Cut(name, "."+s.Name)
-			if model.Answer(first + "." + owner).Match.Captured {
-				shown = append(shown, name)
-			}
+			try("www.example")
 		}
 		if len(shown) == 0 {
 			continue

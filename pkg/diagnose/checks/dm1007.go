@@ -52,15 +52,10 @@ func noSuchName(p *diagnose.Pass, l *lookup) bool {
 	if r.Verdict() == resolve.Resolves || len(r.Steps) == 0 {
 		return false
 	}
-	for _, s := range r.Steps {
-		// What exists and has no address right now is no wrong name: a Service without endpoints, a member of a headless
-		// Service, an alias that leads nowhere (DM2001 says so of the alias), a pod that is not there.
-		switch s.Answer.Match.Node {
-		case resolve.ServiceNode, resolve.EndpointNode, resolve.PortNode, resolve.PodNode, resolve.ServerNode:
-			return false
-		}
+	if slices.ContainsFunc(r.Steps, func(s resolve.Step) bool { return namesExisting(p, s.Name) }) {
+		return false
 	}
-	if !insideOnly(p, l) || belowService(p, l) {
+	if !insideOnly(p, l) {
 		return false
 	}
 	f := finding.Finding{
@@ -143,21 +138,23 @@ func reservedSuffix(label string) bool {
 	return false
 }
 
-// belowService tells whether the host is a name below a Service that exists: a member or a port.
-func belowService(p *diagnose.Pass, l *lookup) bool {
-	name, err := resolve.Absolute(l.host)
-	if err != nil {
+// namesExisting tells whether a name under the cluster domain belongs to something that exists, although it may have no
+// address right now: a Service without endpoints, a member or a port of one, an alias that leads nowhere (DM2001 says so
+// of the alias), a pod. Such a name is not wrong.
+func namesExisting(p *diagnose.Pass, name string) bool {
+	m, ok := resolve.Shape(name, p.Facts().Domain)
+	if !ok {
 		return false
 	}
-	labels := strings.Split(strings.TrimSuffix(name, "."), ".")
-	if rest, ok := strings.CutSuffix(name, "."+p.Facts().Domain); ok {
-		labels = strings.Split(rest, ".")
+	switch m.Node {
+	case resolve.ServiceNode, resolve.EndpointNode, resolve.PortNode:
+		return p.Index().Service(m.Namespace, m.Service) != nil
+	case resolve.PodNode:
+		return p.Index().HasNamespace(m.Namespace)
+	case resolve.ServerNode:
+		return true
 	}
-	if n := len(labels); labels[n-1] == "svc" {
-		labels = labels[:n-1]
-	}
-	n := len(labels)
-	return n >= 3 && p.Index().Service(labels[n-1], labels[n-2]) != nil
+	return false
 }
 
 // similarService returns namespace/name of a Service in the namespace that the host names whose name differs from the

@@ -173,8 +173,12 @@ func (a *alias) target() bool {
 	raw := a.Spec.ExternalName
 	bare := strings.TrimSuffix(raw, ".")
 	if addr, err := netip.ParseAddr(strings.Trim(bare, "[]")); err == nil {
-		a.say(DM2003, 0, fmt.Sprintf("%q points to the address %s: a CNAME leads to a name, and none is called so", a.Name, addr),
-			finding.Fix{Summary: "use a Service without selector and an EndpointSlice with the address"})
+		fix := finding.Fix{Summary: "use a Service without selector and an EndpointSlice with the address"}
+		if a.Facts().DNS.Implementation == cluster.KubeDNS {
+			a.say(DM2003, finding.Info, fmt.Sprintf("%q points to the address %s: kube-dns serves it, CoreDNS does not", a.Name, addr), fix)
+			return true
+		}
+		a.say(DM2003, 0, fmt.Sprintf("%q points to the address %s: a CNAME leads to a name, and none is called so", a.Name, addr), fix)
 		return true
 	}
 	if why := noHostName(raw); why != "" {
@@ -341,14 +345,10 @@ func (a *alias) inCluster(name string) bool {
 	if !ans.Known || ans.HasAddress() {
 		return false
 	}
-	switch ans.Match.Node {
-	case resolve.ServiceNode, resolve.EndpointNode, resolve.PodNode, resolve.PortNode, resolve.ServerNode:
+	if namesExisting(a.Pass, name) {
 		return false
 	}
 	labels := strings.Split(strings.TrimSuffix(strings.TrimSuffix(name, a.Facts().Domain), "."), ".")
-	if n := len(labels); n >= 4 && labels[n-1] == "svc" && a.Index().Service(labels[n-2], labels[n-3]) != nil {
-		return false // a member of a Service that exists; members come and go
-	}
 	message := fmt.Sprintf("%q points to %q, which names no Service: it has no address", a.Name, strings.TrimSuffix(name, "."))
 	if ans.Match.Node == resolve.NamespaceNode {
 		message = fmt.Sprintf("%q points to namespace %s, not to a Service: it has no address", a.Name, ans.Match.Namespace)

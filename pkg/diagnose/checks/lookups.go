@@ -267,6 +267,9 @@ func textClients(p *diagnose.Pass) []*client {
 				hosts[host] = l
 			}
 			at := finding.Position{Source: k.Position.Source, Line: k.Position.Line}
+			if len(l.used) > 0 {
+				continue // one place that shows the name is enough
+			}
 			l.use(finding.Evidence{
 				Label: "known from", Text: at.String() + " answers " + strings.TrimSuffix(k.Name, "."), Position: &k.Position,
 			})
