@@ -187,6 +187,8 @@ func (d *decoder) jsonObject(j *jsonReader, depth int) error {
 	var whole, untyped []byte
 	var untypedAt []int
 	items := false
+	// lines is the line up to which whole has as many lines as the input, so that errors find theirs.
+	lines := start
 	err := j.fields(func(key string) (err error) {
 		first, err := j.space()
 		if err != nil {
@@ -212,14 +214,18 @@ func (d *decoder) jsonObject(j *jsonReader, depth int) error {
 		if err != nil {
 			return err
 		}
-		if int64(len(whole)) > d.o.Limits.Object {
+		if int64(len(whole)+j.line-lines) > d.o.Limits.Object {
 			return fmt.Errorf("%w: one object is larger than %d bytes", ErrLimit, d.o.Limits.Object)
 		}
 		whole = append(append(append(whole, ','), name...), ':')
+		for ; lines < j.line; lines++ {
+			whole = append(whole, '\n')
+		}
 		at := len(whole)
 		if whole, err = j.value(whole); err != nil {
 			return err
 		}
+		lines = j.line
 		switch key {
 		case "kind":
 			err = json.Unmarshal(whole[at:], &kind)

@@ -300,13 +300,13 @@ func (d *decoder) open(raw io.Reader) (*bufio.Reader, error) {
 	if bytes.Equal(head, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(r)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("unpacking gzip: %w", err)
 		}
 		r = bufio.NewReaderSize(&counter{r: z, left: &d.left, total: d.o.Limits.Total, packed: packed}, size)
 	}
 	head, err = r.Peek(3)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, unpackError(err)
+		return nil, err
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
@@ -348,10 +348,13 @@ func (c *counter) Read(p []byte) (int, error) {
 }
 
 func unpackError(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the gzipped file is cut off")
+	switch {
+	case err == nil, errors.Is(err, io.EOF), errors.Is(err, ErrLimit):
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("unpacking gzip: the file is cut off")
 	}
-	return err
+	return fmt.Errorf("unpacking gzip: %w", err)
 }
 
 // binaryKind says what a file is that is no text; "" for a text.

@@ -32,6 +32,8 @@ const (
 	logEnd   = "==== END logs for container "
 )
 
+const renderHint = "render it first, for example with helm template"
+
 // boundary tells whether the next line ends a YAML document.
 func (j *jsonReader) boundary() (bool, error) {
 	b, err := j.r.Peek(len(logStart))
@@ -86,7 +88,7 @@ func (d *decoder) documents(j *jsonReader) error {
 		}
 		start := j.line
 		switch {
-		case first == '{':
+		case first == '{' && !bytes.HasPrefix(head, []byte("{{")):
 			err = d.jsonObject(j, 0)
 		case first == '[':
 			err = j.items(func(raw []byte, line int) error { return d.object(raw, line, "", "", 0) })
@@ -174,9 +176,9 @@ func (d *decoder) yamlText(j *jsonReader, text []byte, start int) error {
 func (d *decoder) yaml(text []byte, start int) error {
 	root, err := parseYAML(text)
 	if err != nil {
-		line, err := yamlFault(start, err)
+		line, err := yamlFault(start, text, err)
 		if bytes.Contains(text, []byte("{{")) {
-			err = fmt.Errorf("%w (this looks like a template: render it first, for example with helm template)", err)
+			err = fmt.Errorf("%w; if this is a template, %s", err, renderHint)
 		}
 		d.fail(line, err)
 		return nil
@@ -202,11 +204,13 @@ func parseYAML(text []byte) (*yaml.Node, error) {
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
 
 // yamlFault takes the line out of an error of the YAML parser, which counts from the start of the document.
-func yamlFault(start int, err error) (int, error) {
+// It may count the line after the last one.
+func yamlFault(start int, doc []byte, err error) (int, error) {
 	text := err.Error()
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil {
-			return start + n - 1, errors.New("invalid YAML: " + text[len(m[0]):])
+			last := bytes.Count(bytes.TrimRight(doc, "\n"), []byte{'\n'})
+			return start + min(n-1, last), errors.New("invalid YAML: " + text[len(m[0]):])
 		}
 	}
 	return start, errors.New("invalid YAML: " + strings.TrimPrefix(text, "yaml: "))
@@ -366,10 +370,11 @@ func (l *yamlList) emit() error {
 	if len(l.item) == 0 {
 		return nil
 	}
-	root, err := parseYAML(l.item)
+	text := l.item
 	l.item = l.item[:0]
+	root, err := parseYAML(text)
 	if err != nil {
-		line, err := yamlFault(l.at, err)
+		line, err := yamlFault(l.at, text, err)
 		l.d.fail(line, err)
 		return nil
 	}
@@ -399,7 +404,7 @@ func (l *yamlList) emit() error {
 func (l *yamlList) readType() {
 	root, err := parseYAML(l.beside)
 	if err != nil {
-		line, err := yamlFault(l.start, err)
+		line, err := yamlFault(l.start, l.beside, err)
 		l.d.fail(line, err)
 		return
 	}
@@ -514,7 +519,8 @@ func (w *jsonWriter) fields(n *yaml.Node, depth int) error {
 			key = key.Alias
 		}
 		if key.Kind != yaml.ScalarNode {
-			return errors.New("invalid YAML: the name of a field is no text")
+			// "{{ .Values.x }}" is a mapping with a mapping for a name.
+			return errors.New("invalid YAML: the name of a field is no text; if this is a template, " + renderHint)
 		}
 		if key.ShortTag() == "!!merge" {
 			continue
