@@ -59,11 +59,11 @@ type junitText struct {
 // JUnit writes r as a JUnit report: one suite for each cluster, in the order of r. Codes are those of the checks that
 // were asked for. In each suite a code has one test case for each finding (failed for errors and warnings, passed with
 // the text as output for notes), or else one that is skipped where a check of the code did not run, or else one that
-// passed. Cases are named by code and object, so that they keep their history.
+// passed. Cases are named by code, object and message, not by place, so that they keep their history.
 func JUnit(w io.Writer, r *diagnose.Report, codes []*finding.Code) error {
 	suites := junitSuites{Name: "kubectl dnsmesh doctor"}
 	for _, c := range clusterParts(r) {
-		s := c.suite(codes)
+		s := c.suite(codes, r.Judged())
 		suites.Tests += s.Tests
 		suites.Failures += s.Failures
 		suites.Skipped += s.Skipped
@@ -117,21 +117,28 @@ func clusterParts(r *diagnose.Report) []*clusterPart {
 	return parts
 }
 
-func (c *clusterPart) suite(codes []*finding.Code) junitSuite {
+// suite returns the cases of a cluster; judged tells whether any check ran.
+func (c *clusterPart) suite(codes []*finding.Code, judged bool) junitSuite {
 	s := junitSuite{Name: "cluster"}
 	if c.name != "" {
 		s.Name = finding.Printable(c.name)
 	}
 	found := map[string]bool{}
+	times := map[[2]string]int{}
 	for _, f := range c.findings {
 		found[f.Code] = true
-		s.Cases = append(s.Cases, findingCase(f))
+		tc := findingCase(f)
+		key := [2]string{tc.Class, tc.Name}
+		if times[key]++; times[key] > 1 {
+			tc.Name += fmt.Sprintf(" (%d)", times[key])
+		}
+		s.Cases = append(s.Cases, tc)
 	}
 	done := map[string]bool{}
 	for _, code := range codes {
 		if !found[code.ID] && !done[code.ID] {
 			done[code.ID] = true
-			s.Cases = append(s.Cases, c.quietCase(code.ID, code.Title))
+			s.Cases = append(s.Cases, c.quietCase(code.ID, code.Title, judged))
 		}
 	}
 	// A skipped check is told even where the caller does not list its codes.
@@ -139,7 +146,7 @@ func (c *clusterPart) suite(codes []*finding.Code) junitSuite {
 		for _, id := range skip.Codes {
 			if !skip.Partly && !found[id] && !done[id] {
 				done[id] = true
-				s.Cases = append(s.Cases, c.quietCase(id, skip.Check))
+				s.Cases = append(s.Cases, c.quietCase(id, skip.Check, judged))
 			}
 		}
 	}
@@ -172,7 +179,7 @@ func findingCase(f finding.Finding) junitCase {
 }
 
 // quietCase is the case of a code without findings: skipped where a check of it did not run, passed else.
-func (c *clusterPart) quietCase(id, title string) junitCase {
+func (c *clusterPart) quietCase(id, title string, judged bool) junitCase {
 	tc := junitCase{Class: className(id), Name: finding.Printable(title)}
 	var skipped, partly []string
 	for _, s := range c.skipped {
@@ -183,6 +190,9 @@ func (c *clusterPart) quietCase(id, title string) junitCase {
 		default:
 			skipped = append(skipped, finding.Printable(s.Check+": "+s.Reason))
 		}
+	}
+	if len(skipped) == 0 && !judged {
+		skipped = []string{"no check ran"}
 	}
 	if len(skipped) > 0 {
 		tc.Skipped = &junitSkipped{Message: strings.Join(skipped, "; ")}

@@ -77,7 +77,11 @@ func describe(c diagnose.ClusterSummary) string {
 	if c.NodeLocal {
 		parts = append(parts, "NodeLocal DNSCache in front")
 	}
-	for _, p := range []string{c.NodeServer, c.Domain, c.Distribution, c.ServerVersion, c.CNI} {
+	version := c.ServerVersion
+	if strings.HasSuffix(c.Distribution, " "+version) {
+		version = ""
+	}
+	for _, p := range []string{c.NodeServer, c.Domain, c.Distribution, version, c.CNI} {
 		if p != "" {
 			parts = append(parts, p)
 		}
@@ -100,21 +104,21 @@ func (m *markdown) table(findings []finding.Finding) {
 	}
 	m.printf("\n| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat(" --- |", len(head)))
 	for _, f := range findings {
-		row := []string{f.Severity.String(), inline(f.Code), inline(f.Object.String()), inline(f.Message)}
+		row := []string{f.Severity.String(), span(f.Code), object(f.Object), inline(f.Message)}
 		if clusters {
-			row = slices.Insert(row, 2, inline(f.Cluster))
+			row = slices.Insert(row, 2, span(f.Cluster))
 		}
 		m.printf("| %s |\n", strings.Join(row, " | "))
 	}
 }
 
 func (m *markdown) finding(f finding.Finding) {
-	m.printf("\n## %s %s\n\n**%s**", inline(f.Code), inline(f.Object.String()), f.Severity)
+	m.printf("\n## %s %s\n\n**%s**", span(f.Code), object(f.Object), f.Severity)
 	if f.Cluster != "" {
-		m.printf(" in cluster %s", inline(f.Cluster))
+		m.printf(" in cluster %s", span(f.Cluster))
 	}
 	if f.Position != nil {
-		m.printf(" at %s", inline(f.Position.String()))
+		m.printf(" at %s", span(f.Position.String()))
 	}
 	m.printf(": %s\n", inline(f.Message))
 	if len(f.Evidence) > 0 {
@@ -126,7 +130,7 @@ func (m *markdown) finding(f finding.Finding) {
 	if len(f.Related) > 0 {
 		names := make([]string, len(f.Related))
 		for i, o := range f.Related {
-			names[i] = inline(o.String())
+			names[i] = object(o)
 		}
 		m.printf("\nRelated: %s\n", strings.Join(names, ", "))
 	}
@@ -145,7 +149,7 @@ func (m *markdown) evidence(e finding.Evidence) {
 		m.printf(" %s", inline(e.Text))
 	}
 	if at := place(e); at != "" {
-		m.printf(" (%s)", inline(at))
+		m.printf(" (%s)", span(at))
 	}
 	m.printf("\n")
 	if several {
@@ -217,7 +221,7 @@ func (m *markdown) meanings(findings []finding.Finding, codes []*finding.Code) {
 	slices.Sort(ids)
 	m.printf("\n## Codes\n")
 	for _, id := range slices.Compact(ids) {
-		m.printf("\n### %s %s\n\n", inline(id), inline(known[id].Title))
+		m.printf("\n### %s %s\n\n", span(id), inline(known[id].Title))
 		m.doc(known[id].Doc)
 	}
 }
@@ -325,6 +329,20 @@ func isProse(word, trail string) bool {
 		before = r
 	}
 	return before != '-' && before != '\''
+}
+
+// object returns the name of an object for one line of Markdown.
+func object(o finding.Object) string {
+	name := o.Name
+	if o.Namespace != "" {
+		name = o.Namespace + "/" + name
+	}
+	return strings.TrimSpace(inline(o.Kind) + " " + span(name))
+}
+
+// span returns a name for one line of Markdown, as one code span however many words it has.
+func span(name string) string {
+	return codeSpan(strings.Join(strings.Fields(finding.Printable(name)), " "))
 }
 
 // codeSpan puts text into a code span. A pipe ends the cell of a table in a code span too, escapes of it are read in
