@@ -164,13 +164,16 @@ func label(addr netip.Addr, l, width int) int {
 	return int(raw[l/2] & 0xf)
 }
 
-// absolute appends the final dot unless there is one that is not escaped.
+// absolute appends the final dot unless there is one that is not escaped, as dns.Fqdn of github.com/miekg/dns does.
 func absolute(name string) string {
-	if before, ok := strings.CutSuffix(name, "."); ok {
-		backslashes := len(before) - len(strings.TrimRight(before, `\`))
-		if backslashes%2 == 0 {
-			return name
-		}
+	before, ok := strings.CutSuffix(name, ".")
+	if !ok {
+		return name + "."
+	}
+	// The library counts bytes from the start of the last character in front of the backslashes.
+	last := strings.LastIndexFunc(before, func(r rune) bool { return r != '\\' })
+	if !strings.HasSuffix(before, `\`) || (len(before)-last)%2 != 0 {
+		return name
 	}
 	return name + "."
 }
