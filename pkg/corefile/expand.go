@@ -355,6 +355,14 @@ func readBounded(fsys fs.FS, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	var data []byte
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case info.IsDir():
+		err = fmt.Errorf("/%s is a directory", name)
+	default:
+		data, err = io.ReadAll(io.LimitReader(f, MaxSize+1))
+	}
 	return data, errors.Join(err, f.Close())
 }
