@@ -50,7 +50,7 @@ func checkSARIF(t *testing.T, schema *jsonschema.Schema, r *diagnose.Report, dat
 	if len(run.Results) != len(r.Findings) {
 		t.Fatalf("%d results of %d findings", len(run.Results), len(r.Findings))
 	}
-	prints := map[string]bool{}
+	seen := map[string]bool{}
 	for i, result := range run.Results {
 		f := r.Findings[i]
 		if result.RuleID != f.Code {
@@ -67,11 +67,11 @@ func checkSARIF(t *testing.T, schema *jsonschema.Schema, r *diagnose.Report, dat
 		if strings.ContainsAny(single, "{}") {
 			t.Errorf("the message %q may hold a placeholder", result.Message.Text)
 		}
-		for _, print := range result.PartialFingerprints {
-			if prints[print] {
-				t.Errorf("the fingerprint %s occurs twice", print)
+		for _, hash := range result.PartialFingerprints {
+			if seen[hash] {
+				t.Errorf("the fingerprint %s occurs twice", hash)
 			}
-			prints[print] = true
+			seen[hash] = true
 		}
 	}
 	if n := len(run.Invocations[0].Notifications); n != len(r.Skipped) {
