@@ -6,6 +6,7 @@ BINARY  := bin/kubectl-dnsmesh
 
 # What can be set: make fuzz FUZZTIME=10m
 VERSION  ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo v0.0.0-dev)
+FUZZ     ?= .
 FUZZTIME ?= 1m
 SOAKTIME ?= 1h
 BENCH    ?= .
@@ -67,15 +68,9 @@ fmt: ## Format the sources
 	@$(MAKE) --no-print-directory tools TOOLS=gofumpt
 	@$(call tool,gofumpt) -w .
 
-# The go command fuzzes one target at a time. A target is found by its name, so that a new one cannot be forgotten.
 .PHONY: fuzz
-fuzz: ## Run every fuzz target for FUZZTIME (1m)
-	@targets=$$(grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' cmd internal pkg | sed 's/func //' | sort); \
-	for t in $$targets; do \
-		file=$${t%%:*}; name=$${t##*:}; \
-		echo "go test -fuzz $$name -fuzztime $(FUZZTIME) ./$${file%/*}"; \
-		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "./$${file%/*}" || exit 1; \
-	done
+fuzz: ## Run every fuzz target, or those that match FUZZ, for FUZZTIME (1m)
+	@tools/fuzz.sh $(FUZZTIME) '$(FUZZ)'
 
 .PHONY: bench
 bench: build ## Run the benchmarks that match BENCH (all), with their peers
