@@ -223,6 +223,10 @@ func nothingJudged(r *diagnose.Report, files bool) error {
 			}
 		}
 	}
+	// What is broken comes before what is not there.
+	slices.SortStableFunc(reasons, func(a, b string) int {
+		return strings.Count(a[:min(3, len(a))], "no ") - strings.Count(b[:min(3, len(b))], "no ")
+	})
 	switch {
 	case len(reasons) == 0:
 		return withHint(errors.New("nothing could be judged: the input holds nothing that the chosen checks look at"),

@@ -23,11 +23,11 @@ import (
 func (o *sourceOptions) live(ctx context.Context, name string, p *progress) (*load.Result, error) {
 	flags := o.config
 	if name != "" {
-		copied := *o.config
-		copied.Context = &name
+		// A context brings its own cluster and user; what flags say about the connection holds for each.
 		flags = genericclioptions.NewConfigFlags(false)
 		flags.KubeConfig, flags.Context, flags.CacheDir = o.config.KubeConfig, &name, o.config.CacheDir
-		flags.Impersonate, flags.ImpersonateGroup, flags.Timeout = copied.Impersonate, copied.ImpersonateGroup, copied.Timeout
+		flags.Impersonate, flags.ImpersonateUID = o.config.Impersonate, o.config.ImpersonateUID
+		flags.ImpersonateGroup, flags.Timeout = o.config.ImpersonateGroup, o.config.Timeout
 	}
 	config, err := flags.ToRESTConfig()
 	if err != nil {

@@ -13,6 +13,9 @@ import (
 // Every test binary that imports this package gets the flag, and "make update" finds those packages by the import.
 var update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
+// Update tells whether golden files are to be written. It is for tests whose golden files another library writes.
+func Update() bool { return *update }
+
 // Compare fails the test unless the file at path holds exactly got. With -update it writes the file, and its folder
 // where that is missing, and compares nothing.
 func Compare(t testing.TB, path string, got []byte) {
