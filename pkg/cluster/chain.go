@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"net/netip"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,6 +33,8 @@ type chain struct {
 	blocks map[string][]*chainBlock
 	// forward answers names that leave the server through a forward plugin.
 	forward func(b *chainBlock, name string, depth int) resolve.Answer
+	// fragment tells that the text is hardly all that the server reads.
+	fragment bool
 	// known are names that the text answers by itself.
 	known []knownCandidate
 }
@@ -163,6 +166,8 @@ func (c *chain) answer(name string, depth int) resolve.Answer {
 	}
 	blocks := c.route(name)
 	switch {
+	case len(blocks) == 0 && c.fragment:
+		return resolve.Unknown("the Corefile has no block for the name, and is not the whole of it")
 	case len(blocks) == 0:
 		return resolve.Negative(resolve.Refused, "no server block serves the name")
 	case len(blocks) > 1 || blocks[0].conditional:
@@ -540,10 +545,12 @@ func hostsStage(d *corefile.Directive, b *corefile.Block, file func(string) (str
 		return name, true
 	}
 	args := d.Values()
-	complete := true
+	complete, nodes := true, false
 	if len(args) > 0 {
 		var data string
 		data, complete = file(args[0])
+		// k3s keeps the names of nodes in a file of this name, and nothing else.
+		nodes = path.Base(args[0]) == "NodeHosts"
 		for line := range strings.Lines(data) {
 			line, _, _ = strings.Cut(line, "#")
 			if words := strings.Fields(line); len(words) > 1 {
@@ -574,7 +581,7 @@ func hostsStage(d *corefile.Directive, b *corefile.Block, file func(string) (str
 		all, ok := entries[q.name]
 		if !ok {
 			switch {
-			case !complete:
+			case !complete && !(nodes && strings.Contains(q.name, ".svc.")):
 				return unknown("plugin hosts reads a file that is not known here"), true
 			case inZones(q.name, fall):
 				return verdict{}, false

@@ -157,6 +157,8 @@ type deriver struct {
 	// dnsServices are the Services with port 53 and no external name, in a stable order.
 	dnsServices    []*corev1.Service
 	dnsByNamespace map[string][]*corev1.Service
+	// service is the one that kubelets point pods at; nil when none was found.
+	service *corev1.Service
 	// behind are the DNS Services without selector, by the owner of the pods in their EndpointSlices.
 	behind map[finding.Object][]*corev1.Service
 	facts  *Facts

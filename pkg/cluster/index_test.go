@@ -238,3 +238,28 @@ func BenchmarkIndex(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkDerive(b *testing.B) {
+	for _, n := range []int{10_000, 100_000} {
+		s := large(n)
+		dns := snapshot(b, k3s)
+		s.Services, s.Templates, s.ConfigMaps = append(s.Services, dns.Services...), dns.Templates, dns.ConfigMaps
+		for i := range 2 * n {
+			owner := finding.Object{Kind: "Deployment", Namespace: fmt.Sprintf("ns-%d", i%(n/20)), Name: fmt.Sprintf("app-%d", i%(n/5))}
+			s.Pods = append(s.Pods, &Pod{Namespace: owner.Namespace, Name: fmt.Sprintf("pod-%d", i), Owner: owner, Spec: &corev1.PodSpec{
+				Containers: []corev1.Container{{Image: "registry.example.test/team/app:1.2.3", Args: []string{"--config=/etc/app/config.yaml"}}},
+			}})
+			if i >= n/5 {
+				s.Pods[i].Spec = s.Pods[i-n/5].Spec
+			}
+		}
+		b.Run(fmt.Sprintf("services=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if f := Derive(s); f.DNS == nil || f.DNS.Workload == nil {
+					b.Fatal("the DNS server is not found")
+				}
+			}
+		})
+	}
+}

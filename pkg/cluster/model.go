@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -42,7 +43,8 @@ func (m *Model) Answer(name string) resolve.Answer {
 func (m *Model) AliasLimit() int { return m.aliasLimit }
 
 // KnownOutsideNames are the names outside the cluster domain that the texts answer by themselves with an address, by
-// hosts or template plugins of the upstream's Corefile or the server's own, sorted.
+// hosts or template plugins of the upstream's Corefile or the server's own, sorted, each once for a text, with the first
+// place.
 func (m *Model) KnownOutsideNames() []KnownName { return m.known }
 
 // NewModel returns the model of the server that pods ask. The facts and the index are those of s.
@@ -62,7 +64,14 @@ func NewModel(s *Snapshot, f *Facts, ix *Index) *Model {
 			m.answer = b.withOutside(b.coreDNS().Answer)
 			break
 		}
-		m.answer = func(name string) resolve.Answer { return own.answer(name, 0) }
+		// A text without the kubernetes plugin is a part of what the cluster's server reads, or another server's.
+		own.fragment = len(f.Zones) == 0
+		m.answer = func(name string) resolve.Answer {
+			if own.fragment && resolve.Under(name, f.Domain) {
+				return resolve.Unknown("the Corefile has no kubernetes plugin")
+			}
+			return own.answer(name, 0)
+		}
 		if f.NodeLocal != nil {
 			m.answer = b.behindNodeLocal(m.answer)
 		}
@@ -76,15 +85,15 @@ func NewModel(s *Snapshot, f *Facts, ix *Index) *Model {
 		m.known = append(m.known, b.upstream.knownOutside(m)...)
 	}
 	slices.SortFunc(m.known, compareKnown)
-	m.known = slices.Compact(m.known)
+	m.known = slices.CompactFunc(m.known, func(a, b KnownName) bool {
+		return a.Name == b.Name && a.Position.Source == b.Position.Source
+	})
 	return m
 }
 
 func compareKnown(a, b KnownName) int {
-	if c := strings.Compare(a.Name, b.Name); c != 0 {
-		return c
-	}
-	return strings.Compare(a.Position.String(), b.Position.String())
+	p, q := a.Position, b.Position
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(p.Source, q.Source), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))
 }
 
 // coreDNSVersion is the version of the cluster's CoreDNS, unknown for other servers.

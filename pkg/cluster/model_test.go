@@ -91,7 +91,7 @@ func TestModelOfCorefile(t *testing.T) {
 			"alias.shop.svc.cluster.local.": "CNAME alone",
 			"shop.svc.cluster.local.":       "NODATA",
 		}},
-		{"options of kubernetes", "", `cluster.local lab.example {
+		{"options of kubernetes", "", `lab.example cluster.local {
     kubernetes {
         pods disabled
         labels exposed=yes
@@ -154,6 +154,21 @@ func TestModelOfCorefile(t *testing.T) {
 			"x.lan.test.":     "unknown",
 			"a.example.test.": "address 192.0.2.1",
 		}},
+		{"hosts of k3s", "", `. {
+    hosts /etc/coredns/NodeHosts {
+        fallthrough
+    }
+    kubernetes cluster.local
+}
+`, "", map[string]string{"shop.svc.cluster.local.": "NODATA", "node1.": "unknown"}},
+		{"a part of a Corefile", "", `corp.test {
+    hosts {
+        192.0.2.9 a.corp.test
+    }
+}
+`, "", map[string]string{
+			"a.corp.test.": "A address, AAAA NODATA", "b.corp.test.": "SERVFAIL", "shop.svc.cluster.local.": "unknown", "a.example.test.": "unknown",
+		}},
 		{"the longest zone wins, and a hole", "", usual + `svc.cluster.local {
     errors
 }
@@ -191,8 +206,8 @@ two.test {
 			"two.test.":     "unknown",
 			"outside.test.": "unknown",
 		}},
-		{"capitals, old", "1.14.6", "Lan.Test {\n    hosts {\n        192.0.2.9 a.lan.test\n    }\n}\n", "", map[string]string{"a.lan.test.": "REFUSED"}},
-		{"capitals, new", "1.14.7", "Lan.Test {\n    hosts {\n        192.0.2.9 a.lan.test\n    }\n}\n", "", map[string]string{"a.lan.test.": "A address, AAAA NODATA"}},
+		{"capitals, old", "1.14.6", "Lan.Test {\n    hosts {\n        192.0.2.9 a.lan.test\n    }\n}\ncluster.local {\n    kubernetes\n}\n", "", map[string]string{"a.lan.test.": "REFUSED"}},
+		{"capitals, new", "1.14.7", "Lan.Test {\n    hosts {\n        192.0.2.9 a.lan.test\n    }\n}\ncluster.local {\n    kubernetes\n}\n", "", map[string]string{"a.lan.test.": "A address, AAAA NODATA"}},
 		{"wildcards, old", "1.8.6", usual, "", map[string]string{"*.shop.svc.cluster.local.": "address 10.244.0.1 10.244.0.2 2001:db8::2 10.96.1.1 2001:db8::1", "web.*.svc.cluster.local.": "address 10.96.1.1 2001:db8::1"}},
 		{"wildcards, new", "1.9.0", usual, "", map[string]string{"*.shop.svc.cluster.local.": "NXDOMAIN"}},
 		{"rewrite", "", `. {
@@ -441,6 +456,9 @@ func TestKnownOutsideNames(t *testing.T) {
     }
     template IN A zone.test {
         answer "{{ .Name }} 60 IN A 192.0.2.1"
+    }
+    template IN AAAA zone.test {
+        answer "{{ .Name }} 60 IN AAAA 2001:db8::1"
     }
     template IN A many.test {
         match "^.*[.]many[.]test[.]$"

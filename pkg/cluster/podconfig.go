@@ -36,8 +36,8 @@ func (d *deriver) nameserversOfPods() []string {
 		return list
 	}
 	f := d.facts
-	var service []string
-	if f.DNS != nil {
+	service := addresses(of(d.service))
+	if len(service) == 0 && f.DNS != nil {
 		service = f.DNS.Addresses
 	}
 	if f.NodeLocal != nil && !slices.ContainsFunc(f.NodeLocal.Addresses, func(a string) bool { return slices.Contains(service, a) }) {

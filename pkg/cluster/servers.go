@@ -287,6 +287,7 @@ func (d *deriver) chooseDNS() {
 		}
 	}
 	svc := d.clusterService()
+	d.service = svc
 	switch {
 	case f.Distribution.Name == "gke" && slices.Contains(d.nameservers(), metadataServer):
 		d.add(&Server{Implementation: CloudDNS, Services: of(svc), Addresses: []string{metadataServer}})
@@ -467,6 +468,9 @@ func (d *deriver) fromText(svc *corev1.Service) {
 	case cf == nil:
 	case srv == nil:
 		d.add(&Server{Implementation: CoreDNS, Corefile: cf, Services: of(svc), Addresses: addresses(of(svc))})
+	case srv.Implementation == Unknown && cf.Object.Kind == "File":
+		// The user says what it is.
+		srv.Implementation, srv.Corefile = CoreDNS, cf
 	case srv.Implementation == CoreDNS:
 		srv.Corefile = cf
 	}

@@ -172,6 +172,8 @@ func (s *Snapshot) Workloads() []*Workload {
 		spec  *corev1.PodSpec
 	}
 	byKey := map[key]*Workload{}
+	// Labels and annotations are those of the pod with the least name, so that the order of pods does not matter.
+	least := map[*Workload]string{}
 	owners := map[finding.Object]bool{}
 	for _, p := range s.Pods {
 		if p.Phase == corev1.PodSucceeded || p.Phase == corev1.PodFailed {
@@ -183,6 +185,9 @@ func (s *Snapshot) Workloads() []*Workload {
 			w = &Workload{Object: p.Owner, Labels: p.Labels, Ignore: p.Ignore, Spec: p.Spec}
 			byKey[k] = w
 			owners[p.Owner] = true
+			least[w] = p.Name
+		} else if p.Name < least[w] {
+			w.Labels, w.Ignore, least[w] = p.Labels, p.Ignore, p.Name
 		}
 		w.Pods++
 		if p.Ready {
