@@ -200,7 +200,7 @@ func (o *doctorOptions) doctor(ctx context.Context) error {
 		status = exitFindings
 	}
 	err = printReport(o.Out, report, printOptions{
-		format: o.output, verbose: o.verbose, codes: checks.Codes(), status: status, again: o.source.commandLine(),
+		format: o.output, verbose: o.verbose, codes: o.run.Reported(checks.Codes()), status: status, again: o.source.commandLine(),
 	})
 	switch {
 	case err != nil:

@@ -41,7 +41,7 @@ func rules() map[string]rule {
 		"pkg/corefile": {layer: 0},
 		"pkg/finding":  {layer: 0, siblings: []string{"pkg/corefile"}},
 
-		"pkg/cluster":       {layer: 1, external: kubernetesTypes},
+		"pkg/cluster":       {layer: 1, siblings: []string{"pkg/resolve", "pkg/reference"}, external: kubernetesTypes},
 		"pkg/resolve":       {layer: 1},
 		"pkg/reference":     {layer: 1, external: append(slices.Clone(kubernetesTypes), "golang.org/x/net/publicsuffix")},
 		"pkg/migrate/named": {layer: 1},

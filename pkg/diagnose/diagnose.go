@@ -232,7 +232,10 @@ func Merge(reports []*Report, names []string) *Report {
 	}
 	m := &Report{APIVersion: APIVersion, Kind: ReportKind, Findings: []finding.Finding{}, Skipped: []Skipped{}}
 	for i, r := range reports {
-		m.Clusters = append(m.Clusters, r.Clusters...)
+		for _, c := range r.Clusters {
+			c.Name = names[i]
+			m.Clusters = append(m.Clusters, c)
+		}
 		for _, f := range r.Findings {
 			f.Cluster = names[i]
 			m.Findings = append(m.Findings, f)
@@ -278,6 +281,11 @@ func (r *Report) sort() {
 	slices.SortStableFunc(r.Skipped, func(a, b Skipped) int {
 		return cmp.Or(cmp.Compare(a.Check, b.Check), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Reason, b.Reason))
 	})
+}
+
+// Reported returns the codes, of all analyzers, that the options do not leave out.
+func (o Options) Reported(codes []*finding.Code) []*finding.Code {
+	return slices.DeleteFunc(slices.Clone(codes), func(c *finding.Code) bool { return !o.wantsCode(c.ID) })
 }
 
 // wants tells whether any code of a may be reported.
