@@ -86,7 +86,7 @@ func BenchmarkCluster(b *testing.B) {
 		s = &cluster.Snapshot{}
 		built.finish(s)
 	}
-	b.ReportMetric(float64(heap()-before)/(1<<20), "MiB-held")
+	b.ReportMetric(float64(int64(heap())-int64(before))/(1<<20), "MiB-held")
 	runtime.KeepAlive(s)
 }
 

@@ -274,7 +274,7 @@ func (d *decoder) read(name string, raw io.Reader, named bool) (text bool, err e
 		if len(data) > maxText {
 			return true, fmt.Errorf("%w: a %s of more than %d bytes", ErrLimit, kind, maxText)
 		}
-		d.texts = append(d.texts, &cluster.Text{Kind: kind, Name: d.file.source, Data: string(data)})
+		d.texts = append(d.texts, &cluster.Text{Kind: kind, Name: d.file.source, Data: strings.ToValidUTF8(string(data), "\uFFFD")})
 		return true, nil
 	}
 	d.b.saved = false

@@ -21,6 +21,7 @@ func FuzzFiles(f *testing.F) {
 	f.Add([]byte("items:\n- kind: Pod\n  metadata: &a {name: x}\n- *a\nkind: PodList\n"))
 	f.Add([]byte("--- {<<: [{kind: Pod}, *x]}\n...\n%YAML 1.1\n---\n? a\n: b\n"))
 	f.Add([]byte("\xff\xfek\x00"))
+	f.Add([]byte("\xfe {"))
 	f.Add([]byte(gzipped(f, `[{"kind":"Endpoints","subsets":[{"addresses":[{"ip":"::1"}]}]},1,"x",null]`)))
 	var snapshot bytes.Buffer
 	if err := Write(&snapshot, anySnapshot(3), ""); err != nil {

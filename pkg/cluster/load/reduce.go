@@ -3,6 +3,7 @@ package load
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -156,6 +157,10 @@ func ReduceConfigMap(c *corev1.ConfigMap) {
 	c.BinaryData, c.Immutable = nil, nil
 	c.Data = nilIfEmpty(c.Data)
 	for k, v := range c.Data {
+		if !utf8.ValidString(v) {
+			// A snapshot is JSON, which cannot hold it.
+			c.Data[k] = strings.ToValidUTF8(v, "\uFFFD")
+		}
 		if strings.HasPrefix(strings.TrimSpace(v[:min(len(v), 256)]), "-----BEGIN ") {
 			c.Data[k] = ""
 		}
