@@ -30,12 +30,12 @@ func (t Token) lead() []Token {
 		return nil
 	}
 	tokens := t.File.Tokens
-	first := t.index // of the token above which the next comment would have to be
+	first := int(t.index) // of the token above which the next comment would have to be
 	for first >= 2 && tokens[first-1].breaks() == 1 && tokens[first-2].Kind == KindComment && startsLine(tokens, first-2) {
 		first -= 2
 	}
 	var comments []Token
-	for i := first; i < t.index; i += 2 {
+	for i := first; i < int(t.index); i += 2 {
 		comments = append(comments, tokens[i])
 	}
 	return comments
@@ -67,7 +67,7 @@ func (t Token) breaks() int {
 }
 
 // startsLine reports whether only blanks stand before the token on its line.
-func startsLine(tokens []Token, i int) bool {
+func startsLine[I int | int32](tokens []Token, i I) bool {
 	if i > 0 && tokens[i-1].Kind == KindSpace {
 		if tokens[i-1].breaks() > 0 {
 			return true
@@ -83,14 +83,14 @@ func extent(first, last Token) Range {
 	f := first.File
 	tokens := f.Tokens
 	r := Range{first.Start, last.End}
-	top := first.index
+	top := int(first.index)
 	if lead := first.lead(); len(lead) > 0 {
-		top = lead[0].index
+		top = int(lead[0].index)
 		r.Start = lead[0].Start
 	}
-	bottom := last.index
+	bottom := int(last.index)
 	if trail := last.trail(); len(trail) > 0 {
-		bottom = trail[len(trail)-1].index
+		bottom = int(trail[len(trail)-1].index)
 		r.End = tokens[bottom].End
 	}
 
@@ -117,7 +117,7 @@ func (t Token) lineEnd() int {
 	if trail := t.trail(); len(trail) > 0 {
 		last = trail[len(trail)-1]
 	}
-	if after := last.index + 1; after < len(tokens) && tokens[after].breaks() > 0 {
+	if after := int(last.index) + 1; after < len(tokens) && tokens[after].breaks() > 0 {
 		return tokens[after].Start + strings.IndexByte(tokens[after].Text, '\n') + 1
 	}
 	return last.End
@@ -125,7 +125,7 @@ func (t Token) lineEnd() int {
 
 // adhesive returns the token that follows without a blank between, or nil. Carriage returns are no blanks to a word.
 func (t Token) adhesive() *Token {
-	for i := t.index + 1; i < len(t.File.Tokens); i++ {
+	for i := int(t.index) + 1; i < len(t.File.Tokens); i++ {
 		next := &t.File.Tokens[i]
 		if next.Kind != KindSpace {
 			return next

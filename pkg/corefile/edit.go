@@ -260,7 +260,7 @@ func (t Token) Replace(value string) (Edit, error) {
 	if value == "{" || value == "}" {
 		return Edit{}, fmt.Errorf("replacing a word by %q, which is a brace even in quotation marks", value)
 	}
-	if t.comma {
+	if t.is(comma) {
 		value += ","
 		t.End = t.File.Tokens[t.index].End
 	}
@@ -305,7 +305,7 @@ func (t Token) follow(text string) (Edit, error) {
 	next := t.adhesive()
 	switch {
 	case next == nil:
-	case next.glued:
+	case next.is(glued):
 		at = next.End // such a comment ends at the blank
 	default:
 		text += " "
@@ -328,7 +328,7 @@ func (t Token) seam(text string) (string, error) {
 	switch {
 	case next == nil:
 		return "", nil
-	case !next.glued:
+	case !next.is(glued):
 		return " ", nil
 	case last.Quoted() && t.lineHolds(next.index+1):
 		return "", errors.New("a comment sticks to the word and would take in the rest of the line behind quotation marks")
@@ -337,7 +337,7 @@ func (t Token) seam(text string) (string, error) {
 }
 
 // lineHolds reports whether a word or comment stands on the line at or behind the token with that index.
-func (t Token) lineHolds(index int) bool {
+func (t Token) lineHolds(index int32) bool {
 	for _, next := range t.File.Tokens[index:] {
 		if next.Kind != KindSpace {
 			return true

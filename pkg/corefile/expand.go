@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -20,7 +19,7 @@ const (
 	// maxReferences bounds the references in one word, maxGrown the bytes that imports bring in altogether and the same
 	// for variables.
 	maxReferences = 100
-	maxGrown      = 4 * MaxSize
+	maxGrown      = 8 * MaxSize
 )
 
 // ErrNotRead is what Options.Import returns, possibly wrapped, for files whose content is not known, for instance
@@ -157,7 +156,7 @@ func (p *parser) splice(body bool) error {
 		return errorAt(&at, "more than %d imports", x.opts.MaxImports)
 	}
 
-	var words []Token
+	var words []*Token
 	if snippet, found := p.snippets[pattern]; found {
 		words, err = x.bring(at, pattern, true, snippet)
 	} else {
@@ -172,7 +171,7 @@ func (p *parser) splice(body bool) error {
 }
 
 // bring marks words as the content of an import.
-func (x *expansion) bring(at Token, target string, snippet bool, words []Token) ([]Token, error) {
+func (x *expansion) bring(at Token, target string, snippet bool, words []*Token) ([]*Token, error) {
 	for via := at.Via; via != nil; via = via.Parent {
 		if via.Target == target && via.Snippet == snippet {
 			return nil, errorAt(&at, "%q imports itself", target)
@@ -189,15 +188,18 @@ func (x *expansion) bring(at Token, target string, snippet bool, words []Token) 
 		return nil, errorAt(&at, "imports bring in more than %d bytes", maxGrown)
 	}
 	via := &Import{At: at, Target: target, Snippet: snippet, Parent: at.Via}
-	out := slices.Clone(words)
-	for i := range out {
-		out[i].Via = via
+	copies := make([]Token, len(words))
+	out := make([]*Token, len(words))
+	for i, w := range words {
+		copies[i] = *w
+		copies[i].Via = via
+		out[i] = &copies[i]
 	}
 	return out, nil
 }
 
 // importFiles returns the words of the files that match a pattern.
-func (x *expansion) importFiles(at Token, pattern string, body bool) ([]Token, error) {
+func (x *expansion) importFiles(at Token, pattern string, body bool) ([]*Token, error) {
 	full := pattern
 	if !path.IsAbs(full) {
 		from := at.File.path
@@ -231,7 +233,7 @@ func (x *expansion) importFiles(at Token, pattern string, body bool) ([]Token, e
 		x.view.Empty = append(x.view.Empty, at)
 		return nil, nil
 	}
-	var all []Token
+	var all []*Token
 	for _, source := range sources {
 		f, err := x.file(source, body)
 		if err != nil {

@@ -47,7 +47,7 @@ func (l layout) print(tokens []Token) string {
 		}
 		switch {
 		case started && breaks == 0:
-			if !t.glued || !lastWasWord {
+			if !t.is(glued) || !lastWasWord {
 				b.WriteByte(' ')
 			}
 		default:
@@ -82,7 +82,7 @@ func (l layout) print(tokens []Token) string {
 func (t Token) canonical() string {
 	source := t.Source()
 	switch {
-	case t.Kind == KindComment && !t.glued:
+	case t.Kind == KindComment && !t.is(glued):
 		return strings.TrimSpace(source)
 	case t.Kind == KindComment:
 		return source

@@ -128,7 +128,7 @@ func checkCover(t *testing.T, file *File, src []byte) {
 	var b strings.Builder
 	pos := 0
 	for i, token := range file.Tokens {
-		if token.Start != pos || token.End <= token.Start || token.index != i {
+		if token.Start != pos || token.End <= token.Start || int(token.index) != i {
 			t.Fatalf("token %d is %v after %d", i, token.Range, pos)
 		}
 		pos = token.End
@@ -259,7 +259,7 @@ func FuzzQuote(f *testing.F) {
 func lines(f *File) [][]string {
 	var out [][]string
 	for i := range f.words {
-		if i == 0 || !sameLine(&f.words[i-1], &f.words[i]) {
+		if i == 0 || !sameLine(f.words[i-1], f.words[i]) {
 			out = append(out, nil)
 		}
 		out[len(out)-1] = append(out[len(out)-1], f.words[i].Text)
@@ -346,7 +346,7 @@ func checkEdits(t *testing.T, src []byte) {
 	}
 	words := texts(file)
 	at := func(token Token) int {
-		return slices.IndexFunc(file.words, func(w Token) bool { return w.index == token.index })
+		return slices.IndexFunc(file.words, func(w *Token) bool { return w.index == token.index })
 	}
 	after := func(edit Edit) *File {
 		t.Helper()
@@ -457,7 +457,7 @@ func TestRandomCorefiles(t *testing.T) {
 	}
 }
 
-const randomRuns = 2000
+const randomRuns = 1000
 
 // pieces of Corefiles; those at the start are drawn more often.
 var pieces = []string{

@@ -1,6 +1,7 @@
 package corefile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func parseFile(name string, src []byte, parse func(*parser, *File) error) (*File
 
 // newFile returns a file with its tokens and without a tree.
 func newFile(name string, src []byte) *File {
-	f := &File{Name: name, Src: string(src), lines: []int{0}, blocks: map[int]*Block{}, directives: map[int]*Directive{}}
+	f := &File{Name: name, Src: string(src), lines: []int{0}}
 	if len(f.Src) > MaxSize {
 		f.Tokens = []Token{{Kind: KindJunk, Text: f.Src, Range: Range{0, len(f.Src)}, Line: 1, File: f}}
 		return f
@@ -45,9 +46,9 @@ func newFile(name string, src []byte) *File {
 		}
 	}
 	f.Tokens = scan(f)
-	for _, t := range f.Tokens {
-		if t.Kind == KindWord {
-			f.words = append(f.words, t)
+	for i := range f.Tokens {
+		if f.Tokens[i].Kind == KindWord {
+			f.words = append(f.words, &f.Tokens[i])
 		}
 	}
 	return f
@@ -56,35 +57,38 @@ func newFile(name string, src []byte) *File {
 // link fills the indices that lead from words to nodes.
 func (f *File) link() {
 	add := func(d *Directive) {
-		d.Walk(func(d *Directive) { f.directives[d.Name.index] = d })
+		d.Walk(func(d *Directive) { f.directives = append(f.directives, d) })
 	}
-	for _, list := range [][]*Block{f.Blocks, f.Snippets} {
-		for _, b := range list {
-			f.blocks[b.first().index] = b
-			for _, d := range slices.Concat(b.KeyImports, b.Body) {
-				add(d)
-			}
+	f.blocks = slices.Concat(f.Blocks, f.Snippets)
+	for _, b := range f.blocks {
+		for _, d := range b.KeyImports {
+			add(d)
+		}
+		for _, d := range b.Body {
+			add(d)
 		}
 	}
 	for _, d := range slices.Concat(f.Imports, f.Body) {
 		add(d)
 	}
+	slices.SortFunc(f.blocks, func(a, b *Block) int { return cmp.Compare(a.first().index, b.first().index) })
+	slices.SortFunc(f.directives, func(a, b *Directive) int { return cmp.Compare(a.Name.index, b.Name.index) })
 }
 
 // parser follows the parser of caddyfile/parse.go step by step, over a stack instead of a slice with a cursor, so that
 // an import costs what it brings and not what is left of the file.
 type parser struct {
-	done []Token // the words before the cursor; the last one is under it
-	rest []Token // the words behind the cursor, the next one last
+	done []*Token // the words before the cursor; the last one is under it
+	rest []*Token // the words behind the cursor, the next one last
 	// atClose says that body ended at a closing brace of its own.
 	atClose bool
 	// snippets are the words of the snippets defined so far.
-	snippets map[string][]Token
+	snippets map[string][]*Token
 	// imports is nil where imports stay in the tree and the environment is not filled in.
 	imports *expansion
 }
 
-func (p *parser) push(words []Token) {
+func (p *parser) push(words []*Token) {
 	for _, w := range slices.Backward(words) {
 		p.rest = append(p.rest, w)
 	}
@@ -107,11 +111,11 @@ func (p *parser) back() {
 }
 
 // cur is the word under the cursor. There is one whenever next returned true.
-func (p *parser) cur() *Token { return &p.done[len(p.done)-1] }
+func (p *parser) cur() *Token { return p.done[len(p.done)-1] }
 
 // nextArg is Dispenser.NextArg.
 func (p *parser) nextArg() bool {
-	return len(p.rest) > 0 && sameLine(p.cur(), &p.rest[len(p.rest)-1]) && p.next()
+	return len(p.rest) > 0 && sameLine(p.cur(), p.rest[len(p.rest)-1]) && p.next()
 }
 
 // newLine is Dispenser.isNewLine. It is not the opposite of sameLine: a word of a snippet that is written further up
@@ -121,7 +125,7 @@ func (p *parser) newLine() bool {
 	if n < 2 {
 		return true
 	}
-	last, cur := &p.done[n-2], &p.done[n-1]
+	last, cur := p.done[n-2], p.done[n-1]
 	return !sameFile(last.File, cur.File) || last.lastLine() < cur.Line
 }
 
@@ -136,6 +140,16 @@ func (p *parser) errorf(format string, args ...any) *Error {
 
 func errorAt(t *Token, format string, args ...any) *Error {
 	return &Error{Position: t.Position(), Msg: fmt.Sprintf(format, args...), Via: t.Via}
+}
+
+// with returns the token with another text.
+func (t *Token) with(text string) *Token {
+	if text == t.Text {
+		return t
+	}
+	changed := *t
+	changed.Text = text
+	return &changed
 }
 
 // text returns the text of the word under the cursor with the environment filled in.
@@ -198,8 +212,8 @@ func (p *parser) block(b *Block) (snippet bool, err error) {
 		p.back() // one server block needs no braces
 		return false, p.body(&b.Body)
 	}
-	open := *p.cur()
-	b.Open = &open
+	open := p.cur()
+	b.Open = open
 	if err := p.body(&b.Body); err != nil {
 		return false, err
 	}
@@ -208,8 +222,7 @@ func (p *parser) block(b *Block) (snippet bool, err error) {
 		return false, p.errorf("unexpected end of file after %q, expecting %q to close the block of line %d", p.cur().Text, "}", open.Line)
 	}
 	if p.atClose {
-		end := *p.cur()
-		b.Close = &end
+		b.Close = p.cur()
 	}
 	return false, nil
 }
@@ -268,11 +281,13 @@ func (p *parser) keys(b *Block) (eof bool, err error) {
 
 // keyToken takes the comma off a key.
 func keyToken(t Token, text string) Token {
-	t.comma = strings.HasSuffix(t.Text, ",")
-	t.Text = strings.TrimSuffix(text, ",")
-	if t.comma && strings.HasSuffix(t.Source(), ",") {
-		t.End--
+	if strings.HasSuffix(t.Text, ",") {
+		t.marks |= comma
+		if strings.HasSuffix(t.Source(), ",") {
+			t.End--
+		}
 	}
+	t.Text = strings.TrimSuffix(text, ",")
 	return t
 }
 
@@ -309,19 +324,18 @@ func (p *parser) body(body *[]*Directive) error {
 }
 
 // directive is parser.directive: it returns the words that belong to the directive under the cursor.
-func (p *parser) directive() ([]Token, error) {
-	name := *p.cur()
+func (p *parser) directive() ([]*Token, error) {
 	text, err := p.text()
+	// The name goes into the tree with the environment filled in, but what stands in the file decides about lines.
+	words := []*Token{p.cur().with(text)}
 	if err != nil {
-		return []Token{name}, err
+		return words, err
 	}
-	name.Text = text
-	words := []Token{name}
-	var open []Token
+	var open []*Token
 	for p.next() {
 		switch cur := p.cur(); {
 		case cur.Text == "{":
-			open = append(open, *cur)
+			open = append(open, cur)
 			if len(open) > MaxDepth {
 				return words, p.errorf("braces nest more than %d deep", MaxDepth)
 			}
@@ -340,7 +354,10 @@ func (p *parser) directive() ([]Token, error) {
 				continue
 			}
 			d, err := p.keepImport()
-			words = append(append(words, d.Name), d.Args...)
+			words = append(words, &d.Name)
+			for i := range d.Args {
+				words = append(words, &d.Args[i])
+			}
 			if err != nil {
 				return words, err
 			}
@@ -350,11 +367,11 @@ func (p *parser) directive() ([]Token, error) {
 		if err != nil {
 			return words, err
 		}
-		p.cur().Text = text
-		words = append(words, *p.cur())
+		p.done[len(p.done)-1] = p.cur().with(text)
+		words = append(words, p.cur())
 	}
 	if n := len(open); n > 0 {
-		return words, p.errorf("unexpected end of file, the brace of %s is not closed", place(&open[n-1]))
+		return words, p.errorf("unexpected end of file, the brace of %s is not closed", place(open[n-1]))
 	}
 	return words, nil
 }
@@ -390,9 +407,9 @@ func (p *parser) keepImport() (*Directive, error) {
 	d := &Directive{Name: *p.cur()}
 	n := len(p.done)
 	err := p.importArg()
-	d.Args = slices.Clone(p.done[n:])
-	for i := range d.Args {
-		d.Args[i].target = true
+	for _, arg := range p.done[n:] {
+		d.Args = append(d.Args, *arg)
+		d.Args[len(d.Args)-1].marks |= target
 	}
 	return d, err
 }
@@ -402,8 +419,8 @@ func (p *parser) snippet(b *Block, name string) error {
 	if p.cur().Text != "{" {
 		return p.errorf("unexpected %q, expecting %q after the name of a snippet", p.cur().Text, "{")
 	}
-	open := *p.cur()
-	b.Open = &open
+	open := p.cur()
+	b.Open = open
 	depth := 1
 	start := len(p.done)
 	for depth > 0 && p.next() {
@@ -416,8 +433,7 @@ func (p *parser) snippet(b *Block, name string) error {
 	}
 	words := slices.Clone(p.done[start:])
 	if depth == 0 {
-		end := *p.cur()
-		b.Close = &end
+		b.Close = p.cur()
 		words = words[:len(words)-1]
 	}
 	// An error in here counts where the snippet is used.
@@ -431,7 +447,7 @@ func (p *parser) snippet(b *Block, name string) error {
 }
 
 // define stores a snippet under the two rules that parser.begin has for it.
-func (p *parser) define(name string, words []Token) error {
+func (p *parser) define(name string, words []*Token) error {
 	if _, found := p.snippets[name]; found {
 		return p.errorf("snippet %q is defined a second time", name)
 	}
@@ -440,33 +456,33 @@ func (p *parser) define(name string, words []Token) error {
 		if words[i].Text != "import" || !lineStart {
 			continue
 		}
-		target := words[i+1].Text
+		imported := words[i+1].Text
 		if p.imports != nil {
 			var err error
-			if target, err = p.imports.replace(&words[i+1]); err != nil {
+			if imported, err = p.imports.replace(words[i+1]); err != nil {
 				return err
 			}
 		}
-		if target == name {
-			return errorAt(&words[i], "snippet %q imports itself", name)
+		if imported == name {
+			return errorAt(words[i], "snippet %q imports itself", name)
 		}
 	}
 	if p.snippets == nil {
-		p.snippets = map[string][]Token{}
+		p.snippets = map[string][]*Token{}
 	}
 	p.snippets[name] = words
 	return nil
 }
 
 // nest arranges the words of one directive by lines and braces, lines as the plugins see them (Dispenser.NextArg).
-func nest(words []Token) *Directive {
-	root := &Directive{Name: words[0]}
+func nest(words []*Token) *Directive {
+	root := &Directive{Name: *words[0]}
 	var open []*Directive // whose own block is being read, the innermost last
 	line := root          // the line that the previous word belongs to; nil after an opening brace
 	for i := 1; i < len(words); i++ {
-		w := words[i]
-		same := sameLine(&words[i-1], &w)
-		opens, closes := w.Text == "{" && !w.target, w.Text == "}" && !w.target
+		w := *words[i]
+		same := sameLine(words[i-1], &w)
+		opens, closes := w.Text == "{" && !w.is(target), w.Text == "}" && !w.is(target)
 		switch {
 		case root.Close != nil || len(root.Tail) > 0:
 			root.Tail = append(root.Tail, w)
@@ -477,7 +493,7 @@ func nest(words []Token) *Directive {
 				top := open[len(open)-1]
 				top.Body = append(top.Body, line)
 			}
-			line.Open = &w
+			line.Open = words[i]
 			open = append(open, line)
 			line = nil
 		case len(open) == 0 && same:
@@ -487,7 +503,7 @@ func nest(words []Token) *Directive {
 		case closes:
 			line = open[len(open)-1]
 			open = open[:len(open)-1]
-			line.Close = &w
+			line.Close = words[i]
 		case line == nil || !same:
 			line = &Directive{Name: w}
 			top := open[len(open)-1]

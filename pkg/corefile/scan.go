@@ -31,7 +31,6 @@ type Range struct {
 
 // Token is one piece of a file.
 type Token struct {
-	Kind Kind
 	// Text is what the server reads: without quotation marks, and in the view of Expand with the environment filled in.
 	// In a server block's key it lacks the comma that separates it from the next key. Of tokens other than words it is
 	// the source.
@@ -44,20 +43,31 @@ type Token struct {
 	File *File
 	// Via is the import that brought the token into the view of Expand; nil for a token of the file itself.
 	Via *Import
+
+	// index is the place of the token in File.Tokens.
+	index int32
+	marks marks
+
+	Kind Kind
 	// Unclosed says that a quoted word goes on to the end of the file because no quotation mark closes it. The server
 	// accepts that.
 	Unclosed bool
-
-	// glued marks a comment that begins inside a bare word and therefore ends at the next blank, not at the end of
-	// the line (lexer.go: the flag is forgotten with the word).
-	glued bool
-	// target marks the argument of an import, which is never a brace.
-	target bool
-	// comma marks a key whose spelling has a comma that is not in Text.
-	comma bool
-	// index is the place of the token in File.Tokens.
-	index int
 }
+
+// marks are what the package has to remember of a token.
+type marks uint8
+
+const (
+	// glued marks a comment that begins inside a bare word and therefore ends at the next blank, not at the end of the
+	// line (lexer.go: the flag is forgotten with the word).
+	glued marks = 1 << iota
+	// target marks the argument of an import, which is never a brace.
+	target
+	// comma marks a key whose spelling has a comma that is not in Text.
+	comma
+)
+
+func (t *Token) is(m marks) bool { return t.marks&m != 0 }
 
 // Source returns the token as it is spelled in its file.
 func (t Token) Source() string {
@@ -90,11 +100,11 @@ const bom = "\ufeff"
 // scan splits the source of f into tokens after caddyfile/lexer.go.
 func scan(f *File) []Token {
 	src := f.Src
-	tokens := make([]Token, 0, len(src)/3+1)
+	tokens := make([]Token, 0, len(src)/6+1)
 	line := 1
 	pos := 0
 	emit := func(t Token, end int) {
-		t.Start, t.End, t.Line, t.File, t.index = pos, end, line, f, len(tokens)
+		t.Start, t.End, t.Line, t.File, t.index = pos, end, line, f, int32(len(tokens)) // no more tokens than MaxSize
 		if t.Kind != KindWord {
 			t.Text = src[pos:end]
 		}
@@ -114,7 +124,11 @@ func scan(f *File) []Token {
 			inWord = inWord && kept
 			emit(Token{Kind: KindSpace}, end)
 		case r == '#':
-			emit(Token{Kind: KindComment, glued: inWord}, commentEnd(src, pos, inWord))
+			t := Token{Kind: KindComment}
+			if inWord {
+				t.marks = glued
+			}
+			emit(t, commentEnd(src, pos, inWord))
 		case r == '"' && !inWord:
 			text, end, closed := quotedWord(src, pos)
 			if !closed && text == "" {
@@ -147,9 +161,9 @@ func spaceEnd(src string, pos int) (end int, onlyCR bool) {
 }
 
 // commentEnd returns the end of the comment at pos, without the carriage returns in front of an end of line.
-func commentEnd(src string, pos int, glued bool) int {
+func commentEnd(src string, pos int, inWord bool) int {
 	end := len(src)
-	if glued {
+	if inWord {
 		isEnd := func(r rune) bool { return r != '\r' && unicode.IsSpace(r) }
 		if i := strings.IndexFunc(src[pos:], isEnd); i >= 0 {
 			end = pos + i

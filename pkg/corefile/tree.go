@@ -9,8 +9,8 @@ import (
 
 // Bounds on input, which may come from anyone who can write a ConfigMap.
 const (
-	// MaxSize is the size in bytes of the largest source that is read: four times what a ConfigMap can hold.
-	MaxSize = 4 << 20
+	// MaxSize is the size in bytes of the largest source that is read: twice what a ConfigMap can hold.
+	MaxSize = 2 << 20
 	// MaxDepth is how deep braces may nest inside a directive. Plugins of CoreDNS read two levels.
 	MaxDepth = 32
 )
@@ -82,10 +82,10 @@ type File struct {
 	// lines are the offsets where lines start.
 	lines []int
 	// words are the words of Tokens.
-	words []Token
-	// blocks and directives find the nodes that a word starts, by the word's index.
-	blocks     map[int]*Block
-	directives map[int]*Directive
+	words []*Token
+	// blocks and directives are all nodes, also those inside others, by the place of their first word.
+	blocks     []*Block
+	directives []*Directive
 }
 
 // Block is a server block or a snippet.
@@ -168,20 +168,21 @@ func (b *Block) Origin() *Block {
 	if first.File == nil {
 		return nil
 	}
-	return first.File.blocks[first.index]
+	blocks := first.File.blocks
+	i, found := slices.BinarySearchFunc(blocks, first.index, func(b *Block, index int32) int { return cmp.Compare(b.first().index, index) })
+	if !found {
+		return nil
+	}
+	return blocks[i]
 }
 
+// first returns the first word. There is one: a block without any is not kept.
 func (b *Block) first() Token {
-	var starts []Token
-	if len(b.Keys) > 0 {
-		starts = append(starts, b.Keys[0])
-	}
-	if len(b.KeyImports) > 0 {
-		starts = append(starts, b.KeyImports[0].Name)
-	}
 	switch {
-	case len(starts) > 0:
-		return slices.MinFunc(starts, func(x, y Token) int { return cmp.Compare(x.Start, y.Start) })
+	case len(b.KeyImports) > 0 && (len(b.Keys) == 0 || b.KeyImports[0].Name.Start < b.Keys[0].Start):
+		return b.KeyImports[0].Name
+	case len(b.Keys) > 0:
+		return b.Keys[0]
 	case b.Open != nil:
 		return *b.Open
 	case len(b.Body) > 0:
@@ -244,7 +245,12 @@ func (d *Directive) Origin() *Directive {
 	if d.Name.File == nil {
 		return nil
 	}
-	return d.Name.File.directives[d.Name.index]
+	list := d.Name.File.directives
+	i, found := slices.BinarySearchFunc(list, d.Name.index, func(d *Directive, index int32) int { return cmp.Compare(d.Name.index, index) })
+	if !found {
+		return nil
+	}
+	return list[i]
 }
 
 // Walk calls visit for the directive and all lines inside it, outer before inner.
