@@ -54,18 +54,22 @@ Reads namespaces, Services, EndpointSlices, pods, nodes and ConfigMaps, of the c
 a Secret. Every host name that a workload uses is resolved as its pods would resolve it, with glibc, musl and Go. The
 whole cluster is judged; -n keeps the findings about one namespace.
 
+Files may be what kubectl get -o yaml or -o json prints, manifests, a snapshot, the output of kubectl cluster-info dump,
+a Corefile, or a resolv.conf, compressed or not, alone or in folders.
+
 Exits with 0 when nothing at or above --fail-on was found, 1 when something was, and 2 when nothing could be judged. A
 finding is suppressed by --suppress, by a configuration file, or by the annotation dnsmesh.io/ignore of its object or
 namespace.`,
 		Example: `  # Judge the cluster of the current context
   kubectl dnsmesh doctor
 
-  # Judge files: what kubectl printed, a folder of manifests, a Corefile, a snapshot
-  kubectl get ns,svc,endpointslices,pods,cm,nodes -A -o yaml | kubectl dnsmesh doctor -f -
+  # Judge files: what kubectl printed, manifests, a Corefile, a snapshot
+  kubectl get ns,svc,endpointslices,pods,cm,nodes -A -o yaml |
+    kubectl dnsmesh doctor -f -
   kubectl dnsmesh doctor -f Corefile --coredns-version 1.11.3
 
   # In a pipeline: fail on warnings, results for a code scanning service
-  kubectl dnsmesh doctor -f manifests/ --fail-on warning -o sarif > dns.sarif
+  kubectl dnsmesh doctor -f manifests/ --fail-on warning -o sarif > out.sarif
 
   # Two clusters side by side
   kubectl dnsmesh doctor --contexts east,west`,
@@ -260,7 +264,7 @@ type sourceOptions struct {
 func (o *sourceOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVarP(&o.files, "filename", "f", nil,
-		"Read files or folders and no cluster: YAML or JSON of kubectl, a snapshot, cluster-info dump, Corefile, resolv.conf; - is standard input")
+		"Read files or folders instead of a cluster; - is standard input")
 	f.StringSliceVar(&o.contexts, "contexts", nil, "Read several contexts of the kubeconfig side by side")
 	f.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Keep findings about all namespaces (the default without -n)")
 	f.StringVar(&o.dnsServer, "dns", "", "Take the DNS server to be coredns or kube-dns, whatever the objects show")

@@ -126,7 +126,7 @@ func (p *page) paragraphs(text string) {
 				flush()
 			}
 			p.write("\n")
-		case strings.HasPrefix(l, "    "):
+		case strings.HasPrefix(l, "    "), strings.HasPrefix(l, "\t"):
 			if len(words) > 0 {
 				flush()
 			}

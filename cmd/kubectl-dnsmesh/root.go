@@ -21,7 +21,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 		Long: `Find out which names go wrong in a cluster, for whom, and how to mend it.
 
 doctor judges the host names that workloads use, the Services of type ExternalName, and the Corefile of the DNS server,
-live or from files. Nothing is ever written to the cluster without --apply, and Secrets are never read.`,
+live or from files. Nothing is written to the cluster, and Secrets are never read.`,
 		Example: `  # Judge the cluster of the current context
   kubectl dnsmesh doctor
 
@@ -43,11 +43,15 @@ live or from files. Nothing is ever written to the cluster without --apply, and 
 		return withHint(err, "see %s --help", cmd.CommandPath())
 	})
 	config.AddFlags(root.PersistentFlags())
+	// The default is computed from the home directory, which is nobody's business in help and documents.
+	root.PersistentFlags().Lookup("cache-dir").DefValue = "$HOME/.kube/cache"
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { help(cmd) })
 	root.AddCommand(
 		newDoctor(config, streams),
 		newExplain(streams),
 		newSnapshot(config, streams),
 		newVersion(streams),
+		newOptions(streams),
 	)
 	completeConfig(root, config)
 	for _, c := range root.Commands() {
