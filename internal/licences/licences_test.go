@@ -1,39 +1,24 @@
 package licences
 
 import (
-	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dnsmesh/kubectl-dnsmesh/internal/golden"
 )
 
-var update = flag.Bool("update", false, "write THIRD_PARTY_LICENSES")
-
-// TestThirdPartyLicenses compares THIRD_PARTY_LICENSES with what is linked into the plugin now.
+// TestThirdPartyLicenses compares THIRD_PARTY_LICENSES with what is linked into the plugin now; make update writes it.
 func TestThirdPartyLicenses(t *testing.T) {
 	root := filepath.Join("..", "..")
 	texts, err := Gather(root, Platforms(), "./cmd/kubectl-dnsmesh")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Format(texts)
-	path := filepath.Join(root, "THIRD_PARTY_LICENSES")
-	if *update {
-		if err := os.WriteFile(path, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(want, got) {
-		t.Errorf("THIRD_PARTY_LICENSES is stale, write it with make update (-want +got):\n%s", cmp.Diff(string(want), string(got)))
-	}
+	golden.Compare(t, filepath.Join(root, "THIRD_PARTY_LICENSES"), Format(texts))
 }
 
 const (
