@@ -80,10 +80,10 @@ func unknown(note string) verdict {
 }
 
 // answerOnce keeps an answer for both types between the two queries for a name.
-func (q *query) answerOnce(plugin any, make func() resolve.Answer) verdict {
+func (q *query) answerOnce(plugin any, ask func() resolve.Answer) verdict {
 	a := q.whole[plugin]
 	if a == nil {
-		got := make()
+		got := ask()
 		a = &got
 		q.whole[plugin] = a
 	}
@@ -234,79 +234,99 @@ func isSilent(plugin string) bool {
 	return false
 }
 
+// place orders the plugins of a block as plugin.cfg does; between these places it kept its order from 1.6 to 1.15.
+type place int
+
+const (
+	atRewrite place = iota // with local before and autopath behind it
+	atForeign              // plugins of other builds that have zones
+	atTemplate
+	atHosts
+	atProviders // route53, azure, clouddns, k8s_external …
+	atKubernetes
+	atStrangers // plugins of other builds without zones
+	atStores    // file, auto, secondary, etcd
+	atForward
+	atEnd // grpc, erratic, whoami
+	places
+)
+
 // dataPlugin tells of a plugin that answers for its zones from data that is not here: from which argument on they are,
-// and whether it stands behind kubernetes.
-func dataPlugin(plugin string) (from int, behind, ok bool) {
+// and where it stands.
+func dataPlugin(plugin string) (from int, at place, ok bool) {
 	switch plugin {
 	case "file":
-		return 1, true, true
-	case "auto", "etcd", "nomad", "secondary":
-		return 0, true, true
+		return 1, atStores, true
+	case "auto", "etcd", "secondary":
+		return 0, atStores, true
 	case "azure", "clouddns", "dynupdate", "federation", "k8s_external", "route53":
-		return 0, false, true
+		return 0, atProviders, true
+	case "nomad":
+		return 0, atEnd, true
 	}
-	return 0, false, false
+	return 0, 0, false
 }
 
 // compile makes the stages of a block.
 func (c *chain) compile(b *corefile.Block, opts chainOptions) *chainBlock {
-	out := &chainBlock{zones: blockZones(b), conditional: len(b.Named("view")) > 0}
-	var rewrite, foreign, template, hosts, data, kubernetes, behind []stage
+	var stages [places][]stage
 	var templates []*templateRule
+	add := func(at place, s stage) { stages[at] = append(stages[at], s) }
 	for _, d := range b.Body {
 		switch name := d.Name.Text; name {
 		case "rewrite":
-			rewrite = append(rewrite, rewriteStage(d))
+			add(atRewrite, rewriteStage(d))
 		case "autopath":
-			rewrite = append(rewrite, autopathStage())
+			// It walks the search list of the client itself: what it gives for a name of the first search domain is what
+			// another domain has.
+			add(atRewrite, func(q *query) (verdict, bool) {
+				return unknown("plugin autopath walks the search list of the pod"), strings.Contains(q.name, ".svc.")
+			})
 		case "local":
-			rewrite = append(rewrite, func(q *query) (verdict, bool) {
+			add(atRewrite, func(q *query) (verdict, bool) {
 				return unknown("plugin local answers names of the host itself"), strings.HasPrefix(q.name, "localhost.")
 			})
 		case "template":
-			templates = append(templates, newTemplateRule(d, b))
+			t := newTemplateRule(d, b)
+			templates = append(templates, t)
+			c.known = append(c.known, t.candidates()...)
 		case "hosts":
 			s, known := hostsStage(d, b, opts.file)
-			hosts = append(hosts, s)
+			add(atHosts, s)
 			c.known = append(c.known, known...)
 		case "kubernetes":
-			kubernetes = append(kubernetes, c.kubernetesStage(d, b, opts))
+			add(atKubernetes, c.kubernetesStage(d, b, opts))
 		case "forward", "proxy":
-			behind = append(behind, c.forwardStage(d))
-		case "whoami", "erratic", "grpc":
-			behind = append(behind, always("plugin "+name+" answers"))
+			add(atForward, c.forwardStage(d))
+		case "grpc":
+			add(atEnd, zoneStage(zonesOf(d.Values()[:min(1, len(d.Args))]), "plugin grpc asks a server that is not known"))
+		case "whoami", "erratic":
+			add(atEnd, always("plugin "+name+" answers"))
 		default:
-			from, last, isData := dataPlugin(name)
-			switch {
-			case isSilent(name):
-			case isData:
-				s := zoneStage(originsOf(d.Args[min(from, len(d.Args)):], b), "plugin "+name+" answers from data that is not known here")
-				if last {
-					behind = append(behind, s)
-				} else {
-					data = append(data, s)
-				}
-			default:
-				// A plugin of somebody else. With zones it answers for them, wherever it stands; one that takes the root
-				// is a forwarder behind the others, or the cluster would have no names.
-				zones := zonesOf(d.Values())
-				note := "plugin " + name + " is not known"
-				if slices.Contains(zones, ".") {
-					behind = append(behind, always(note))
-				} else if len(zones) > 0 {
-					foreign = append(foreign, zoneStage(zones, note))
-				}
+			if from, at, ok := dataPlugin(name); ok {
+				zones := originsOf(d.Args[min(from, len(d.Args)):], b)
+				add(at, zoneStage(zones, "plugin "+name+" answers from data that is not known here"))
+				continue
+			}
+			if isSilent(name) {
+				continue
+			}
+			// A plugin of somebody else. With zones it answers for them, wherever it stands. Without, or with the root, it
+			// stands behind kubernetes, or the cluster would have no names.
+			note := "plugin " + name + " is not known"
+			if zones := zonesOf(d.Values()); len(zones) == 0 || slices.Contains(zones, ".") {
+				add(atStrangers, always(note))
+			} else {
+				add(atForeign, zoneStage(zones, note))
 			}
 		}
 	}
 	if len(templates) > 0 {
-		template = append(template, c.templateStage(templates))
-		for _, t := range templates {
-			c.known = append(c.known, t.candidates()...)
-		}
+		add(atTemplate, c.templateStage(templates))
 	}
-	out.targets = forwardTargets(b)
-	out.stages = slices.Concat(rewrite, foreign, template, hosts, data, kubernetes, behind)
+	out := &chainBlock{
+		zones: blockZones(b), conditional: len(b.Named("view")) > 0, targets: forwardTargets(b), stages: slices.Concat(stages[:]...),
+	}
 	if len(out.stages) == 0 && len(b.Body) > 0 {
 		// Plugins that only pass a query on still make a chain, which ends in SERVFAIL.
 		out.stages = []stage{func(*query) (verdict, bool) { return verdict{}, false }}
@@ -325,14 +345,6 @@ func zoneStage(zones []string, note string) stage {
 
 func inZones(name string, zones []string) bool {
 	return slices.ContainsFunc(zones, func(z string) bool { return resolve.Under(name, z) })
-}
-
-// autopathStage stands for plugin autopath, which walks the search list of the client itself: what a client gets for a
-// name of its first search domain is what another one gives.
-func autopathStage() stage {
-	return func(q *query) (verdict, bool) {
-		return unknown("plugin autopath walks the search list of the pod"), strings.Contains(q.name, ".svc.")
-	}
 }
 
 // fallZones are the zones of the property fallthrough, nil without it (plugin/pkg/fall).
@@ -375,12 +387,12 @@ func rewriteTouches(words []string) func(name string) bool {
 	case "ttl", "edns0", "cname":
 		return none
 	case "type":
-		if len(args) > 0 && strings.ToUpper(args[0]) != "A" && strings.ToUpper(args[0]) != "AAAA" {
+		if len(args) > 0 && !strings.EqualFold(args[0], "A") && !strings.EqualFold(args[0], "AAAA") {
 			return none
 		}
 		return all
 	case "class":
-		if len(args) > 0 && strings.ToUpper(args[0]) != "IN" {
+		if len(args) > 0 && !strings.EqualFold(args[0], "IN") {
 			return none
 		}
 		return all

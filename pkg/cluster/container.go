@@ -286,19 +286,3 @@ func flagValue(words []string, name string) (string, bool) {
 	}
 	return "", false
 }
-
-// program is the base name of the first word that is no shell and no flag of one, such as "coredns" for
-// ["/coredns"] and for ["sh", "-c", "exec /coredns -conf x"]; empty where the image decides.
-func (c *container) program() string {
-	if len(c.spec.Command) == 0 {
-		return ""
-	}
-	for _, w := range c.words {
-		base := path.Base(w)
-		if strings.HasPrefix(w, "-") || slices.Contains([]string{"sh", "bash", "ash", "env", "exec", "tini", "dumb-init"}, base) {
-			continue
-		}
-		return base
-	}
-	return ""
-}

@@ -699,14 +699,14 @@ kind: Pod
 metadata: {name: NAME, namespace: kube-system, labels: {k8s-app: kube-dns, owner: Deployment.OWNER}}
 spec: {containers: [{name: c, image: IMAGE}]}
 `
-	make := func(name, owner, image string) string {
+	podOf := func(name, owner, image string) string {
 		return strings.NewReplacer("NAME", name, "OWNER", owner, "IMAGE", image).Replace(pod)
 	}
 	s := snapshot(t, `
 kind: Service
 metadata: {name: kube-dns, namespace: kube-system}
 spec: {selector: {k8s-app: kube-dns}, clusterIP: 10.96.0.10, ports: [{port: 53, protocol: UDP}]}
-`, make("a", "kube-dns", "k8s-dns-kube-dns:1.22.0"), make("b", "coredns", "coredns:1.9.0"), make("c", "coredns", "coredns:1.9.1"), make("d", "coredns", "coredns:1.9.1"))
+`, podOf("a", "kube-dns", "k8s-dns-kube-dns:1.22.0"), podOf("b", "coredns", "coredns:1.9.0"), podOf("c", "coredns", "coredns:1.9.1"), podOf("d", "coredns", "coredns:1.9.1"))
 	s.Pods[3].Spec = s.Pods[2].Spec // of one template, as the loader shares them
 	f := Derive(s)
 	if f.DNS.Implementation != CoreDNS || f.DNS.Version != "1.9.1" || f.DNS.Ready != 3 || len(f.Servers) != 2 {

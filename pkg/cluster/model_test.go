@@ -297,6 +297,12 @@ two.test {
     }
 }
 `, "", map[string]string{"web.shop.svc.cluster.local.": "NXDOMAIN"}},
+		{"a template that does not match, old", "1.9.2", ". {\n    template IN A a.test {\n        match ^x\n        answer \"{{ .Name }} A 192.0.2.1\"\n    }\n    kubernetes cluster.local\n}\n", "", map[string]string{
+			"b.a.test.": "A no reply, AAAA SERVFAIL",
+		}},
+		{"a plugin without arguments", "", ". {\n    omada\n    kubernetes cluster.local\n    forward . 192.0.2.1\n}\n", upstream, map[string]string{
+			"shop.svc.cluster.local.": "NODATA", "a.example.test.": "unknown",
+		}},
 		{"other plugins", "", `. {
     file db.lan lan.test
     k8s_external ext.test
@@ -314,6 +320,9 @@ two.test {
 			"else.test.":                   "unknown",
 			"nope.shop.svc.cluster.local.": "unknown", // passed on to somebody who may know it
 			"shop.svc.cluster.local.":      "NODATA",
+		}},
+		{"the order of a Corefile does not count", "", ". {\n    whoami\n    forward . 192.0.2.1\n    file db lan.test\n    kubernetes cluster.local\n}\n", upstream, map[string]string{
+			"a.lan.test.": "unknown", "a.example.test.": "address 192.0.2.1", "shop.svc.cluster.local.": "NODATA",
 		}},
 		{"forward with exceptions", "", `. {
     kubernetes cluster.local

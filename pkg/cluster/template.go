@@ -107,6 +107,10 @@ func (c *chain) templateStage(rules []*templateRule) stage {
 		for _, t := range rules {
 			switch t.match(q) {
 			case ends:
+				if c.version.Before(1, 9, 3) {
+					// coredns#5180: up to then nothing was written to the client.
+					return rcode(resolve.NoReply, "a template matches the zone and not the name, and does not pass it on (no fallthrough)"), true
+				}
 				return rcode(resolve.ServFail, "a template matches the zone and not the name, and does not pass it on (no fallthrough)"), true
 			case unclear:
 				return unknown("a template may match the name"), true
