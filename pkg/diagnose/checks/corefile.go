@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -134,7 +135,7 @@ func (c *corefileCheck) atLeast(major, minor, patch int) bool {
 func (c *corefileCheck) capitalZones(b *corefile.Block) {
 	for _, key := range b.Keys {
 		zone, err := corefile.ParseZone(key.Text)
-		if err != nil || !slices.ContainsFunc(strings.Split(afterScheme(key.Text), ""), isCapital) {
+		if err != nil || isNetwork(key.Text) || !slices.ContainsFunc(strings.Split(afterScheme(key.Text), ""), isCapital) {
 			continue
 		}
 		name := strings.TrimSuffix(zone.Names[0], ".")
@@ -158,6 +159,17 @@ func afterScheme(key string) string {
 		return rest
 	}
 	return key
+}
+
+// isNetwork tells whether a key is a network in CIDR notation, with a port or not. Its reverse zones are made of the
+// address and not of its text (plugin/pkg/cidr), so that 2001:DB8::/32 is reached.
+func isNetwork(key string) bool {
+	text := afterScheme(key)
+	if slash, colon := strings.LastIndexByte(text, '/'), strings.LastIndexByte(text, ':'); slash >= 0 && colon > slash {
+		text = text[:colon]
+	}
+	_, err := netip.ParsePrefix(text)
+	return err == nil
 }
 
 // tokenDiff is the diff that replaces a word of a Corefile; empty where the word has no spelling, or came from a

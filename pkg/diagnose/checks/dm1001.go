@@ -139,15 +139,16 @@ func namespaceNode(p *diagnose.Pass, l *lookup) bool {
 }
 
 // laterAnswer names the first candidate after step i that gives an address, or that may give one because a search
-// domain that is known has answers that are not; "" where there is none. A name of one label that nothing was
-// appended to is not expected to resolve, and no search domain is made up where the nodes' are not known.
+// domain that is known has answers that are not; "" where there is none. A name that nothing was appended to is not
+// expected to resolve where it has one label or ends in svc or pod, which are no top-level domains, and no search domain
+// is made up where the nodes' are not known.
 func laterAnswer(r resolve.Result, i int) string {
 	for _, s := range r.Steps[i+1:] {
 		switch {
 		case s.Answer.Known && s.Answer.HasAddress():
 			return stepName(s)
 		case s.Answer.Known || s.Unseen || s.Name == "":
-		case s.Bare && strings.Count(s.Name, ".") == 1:
+		case s.Bare && (strings.Count(s.Name, ".") == 1 || strings.HasSuffix(s.Name, ".svc.") || strings.HasSuffix(s.Name, ".pod.")):
 		default:
 			return stepName(s)
 		}

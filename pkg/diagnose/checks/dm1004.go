@@ -36,8 +36,8 @@ var DM1004 = &finding.Code{
 namespace com. A namespace named like a top-level domain (com, dev, io, app), or like the private domain of a site, so
 captures SERVICE.NAMESPACE for every pod of the cluster, whatever the pod meant.
 
-It is an error where a workload uses such a name and means the outside: its port is none of the Service's, it is a URL
-with https and no port, or the outside name is known to exist. Else it is a note, because namespaces called dev or app
+It is an error where a workload uses such a name and means the outside: its port (443 for a URL with https and no port)
+is none of the Service's, or the outside name is known to exist. Else it is a note, because namespaces called dev or app
 are common and their short names are mostly meant.
 
 To mend it, write the outside name with a final dot, lower ndots for the workload, or rename the namespace:
@@ -164,13 +164,9 @@ func meansOutside(p *diagnose.Pass, l *lookup, s *corev1.Service) string {
 	if a := l.client.config.server.Answer(l.labels()[0] + "." + l.labels()[1] + "."); a.Known && a.HasAddress() {
 		return "the upstream answers " + l.host + " too"
 	}
-	for _, r := range l.refs {
-		if (r.Scheme == "https" || r.Scheme == "wss") && r.Port == 0 {
-			return "it is used in a URL with " + r.Scheme + " and no port"
-		}
-	}
+	// Only an address of the cluster drops what comes to other ports: an alias or a headless Service has none of its own.
 	ports := l.ports()
-	if len(ports) == 0 || len(s.Spec.Ports) == 0 {
+	if len(ports) == 0 || len(s.Spec.Ports) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName || s.Spec.ClusterIP == corev1.ClusterIPNone {
 		return ""
 	}
 	for _, port := range ports {

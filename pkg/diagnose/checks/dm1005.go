@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/cluster"
@@ -28,10 +29,14 @@ To mend it, update CoreDNS to 1.11.0 or later, rename the alias, or use full nam
 // belowExternalName reports DM1005 for a reference.
 func belowExternalName(p *diagnose.Pass, l *lookup) bool {
 	r := l.result(resolve.Glibc)
-	if r.By < 0 || !r.Steps[r.By].Answer.Match.Captured {
+	i := slices.IndexFunc(r.Steps, func(s resolve.Step) bool {
+		return s.Answer.Match.Captured || s.Answer.Known && s.Answer.HasAddress()
+	})
+	// What the target of the alias answers need not be known: the name that was meant is not asked for any more.
+	if i < 0 || !r.Steps[i].Answer.Match.Captured {
 		return false
 	}
-	m := r.Steps[r.By].Answer.Match
+	m := r.Steps[i].Answer.Match
 	l.report(p, DM1005, finding.Finding{
 		Message: fmt.Sprintf("%q is answered by alias %s/%s: CoreDNS %s answers every name below an alias",
 			l.host, m.Namespace, m.Service, p.Facts().DNS.Version),

@@ -196,7 +196,8 @@ func oneEdit(a, b string) bool {
 }
 
 // otherDomain returns the domain of a name SERVICE.NAMESPACE.svc.DOMAIN that is neither under the cluster domain nor
-// known to a DNS server of the cluster, absolute; "" otherwise. A domain under a public suffix may be served outside.
+// known to a DNS server of the cluster, absolute; "" otherwise. A domain under a public suffix may be served outside, but
+// none of the form cluster.SUFFIX, which has the shape of the default: cluster.prod is cluster.local of another cluster.
 func otherDomain(f *cluster.Facts, name string) string {
 	labels := strings.Split(strings.TrimSuffix(name, "."), ".")
 	i := slices.Index(labels, "svc")
@@ -204,7 +205,7 @@ func otherDomain(f *cluster.Facts, name string) string {
 		return ""
 	}
 	rest := labels[i+1:]
-	if isTopLevel(rest[len(rest)-1]) {
+	if isTopLevel(rest[len(rest)-1]) && !(len(rest) == 2 && rest[0] == "cluster") {
 		return ""
 	}
 	domain := strings.Join(rest, ".") + "."

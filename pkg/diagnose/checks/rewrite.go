@@ -204,8 +204,8 @@ func (c *corefileCheck) regex(b *corefile.Block, r rewriteRule) bool {
 	if r.kind != "name" {
 		return false
 	}
-	wrong, escaped := wronglyTaken(tree, r.from.Text)
-	if wrong == "" || !inBlock(b, wrong) {
+	wrong, escaped := wronglyTaken(r.from.Text, func(name string) bool { return inBlock(b, name) })
+	if wrong == "" {
 		return false
 	}
 	c.say(DM3005, r.from, finding.Finding{
@@ -245,36 +245,38 @@ func matchesLower(re *syntax.Regexp) bool {
 	return true
 }
 
-// wronglyTaken looks for a name that the expression takes because a dot between the labels of a domain is not escaped.
-// It returns the name, absolute, and the expression with that dot escaped; "" where there is none.
-func wronglyTaken(tree *syntax.Regexp, text string) (name, escaped string) {
+// wronglyTaken looks for a name that arrives in the block and that the expression takes because a dot between the labels
+// of a domain is not escaped. It returns the name, absolute, and the expression with all such dots escaped; "" where there
+// is none.
+func wronglyTaken(text string, arrives func(name string) bool) (name, escaped string) {
 	loose, err := regexp.Compile(text)
 	if err != nil {
 		return "", ""
 	}
-	for _, dot := range bareDots(text) {
-		strict := text[:dot] + `\.` + text[dot+1:]
-		strictTree, err := syntax.Parse(strict, syntax.Perl)
-		if err != nil {
+	escaped = text
+	for _, dot := range slices.Backward(bareDots(text)) {
+		escaped = escaped[:dot] + `\.` + escaped[dot+1:]
+	}
+	tree, err := syntax.Parse(escaped, syntax.Perl)
+	if err != nil {
+		return "", ""
+	}
+	strict, err := regexp.Compile(escaped)
+	if err != nil {
+		return "", ""
+	}
+	// The sample of the strict expression has a dot where the loose one takes any character: put one there.
+	good := sample(tree)
+	for i := range len(good) {
+		if good[i] != '.' {
 			continue
 		}
-		tight, err := regexp.Compile(strict)
-		if err != nil {
-			continue
+		bad := good[:i] + "x" + good[i+1:]
+		if !strings.HasSuffix(bad, ".") {
+			bad += "."
 		}
-		good := sample(strictTree)
-		// The sample of the strict expression has a dot where the loose one takes any character: put one there.
-		for i := range len(good) {
-			if good[i] != '.' {
-				continue
-			}
-			bad := good[:i] + "x" + good[i+1:]
-			if !strings.HasSuffix(bad, ".") {
-				bad += "."
-			}
-			if abs, err := resolve.Absolute(bad); err == nil && abs == bad && loose.MatchString(bad) && !tight.MatchString(bad) {
-				return bad, strict
-			}
+		if abs, err := resolve.Absolute(bad); err == nil && abs == bad && arrives(bad) && loose.MatchString(bad) && !strict.MatchString(bad) {
+			return bad, escaped
 		}
 	}
 	return "", ""
