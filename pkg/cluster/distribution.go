@@ -111,7 +111,7 @@ func nodeServer(s *Snapshot) string {
 
 // networkPlugin finds the CNI plugin from the images of its agents, else from its API groups. Where one is chained
 // behind another, the one that routes packets is first.
-func networkPlugin(s *Snapshot, workloads []*Workload) (name, version string) {
+func networkPlugin(s *Snapshot, distribution string, workloads []*Workload) (name, version string) {
 	order := []string{
 		"cilium", "ovn-kubernetes", "openshift-sdn", "aws-vpc-cni", "azure-cni", "antrea", "canal", "calico", "weave",
 		"kube-router", "kindnet", "flannel",
@@ -150,11 +150,8 @@ func networkPlugin(s *Snapshot, workloads []*Workload) (name, version string) {
 			return n, v
 		}
 	}
-	// k3s runs flannel in its own process; flannel marks the nodes.
-	if slices.ContainsFunc(s.Nodes, func(n *corev1.Node) bool {
-		_, ok := n.Annotations["flannel.alpha.coreos.com/backend-type"]
-		return ok
-	}) {
+	// k3s runs flannel in its own process, unless told to leave the network to somebody else, who then has pods.
+	if distribution == "k3s" && s.Known(Pods) && !s.Partial {
 		return "flannel", ""
 	}
 	for _, g := range []struct{ group, name string }{

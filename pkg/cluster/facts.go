@@ -144,7 +144,7 @@ func Derive(s *Snapshot) *Facts {
 	d.findDomain()
 	d.findStubDomains()
 	d.facts.Nameservers = d.nameserversOfPods()
-	d.facts.CNI, d.facts.CNIVersion = networkPlugin(s, d.workloads)
+	d.facts.CNI, d.facts.CNIVersion = networkPlugin(s, d.facts.Distribution.Name, d.workloads)
 	d.facts.Announcers = announcers(d.maps, d.workloads)
 	return d.facts
 }

@@ -197,6 +197,24 @@ spec: {selector: {k8s-app: kube-dns}, clusterIP: 10.96.0.10, ports: [{port: 53, 
 			},
 		},
 		{
+			name: "manifests of a gke cluster", yaml: "kind: Node\nmetadata: {labels: {cloud.google.com/gke-nodepool: pool}}",
+			change: func(s *Snapshot) { s.Partial = true },
+			want:   summary{Domain: "cluster.local.", DNS: "unknown", Distribution: "gke", Servers: []string{"unknown"}},
+		},
+		{
+			name: "gke with cloud dns and idle kube-dns pods", yaml: gke,
+			change: func(s *Snapshot) {
+				s.ServerVersion = "v1.30.5-gke.1014001"
+				s.Templates = s.Templates[:1]
+				s.Texts = []*Text{{Kind: TextPodResolvConf, Name: "r", Data: "nameserver 169.254.169.254\nsearch a.svc.gke.example svc.gke.example gke.example\n"}}
+			},
+			want: summary{
+				Domain: "gke.example.", Source: "search list of r", DNS: "cloud-dns", Addresses: []string{"169.254.169.254"},
+				Services: []string{"kube-system/kube-dns"}, Distribution: "gke v1.30.5-gke.1014001",
+				Servers: []string{"kube-dns Deployment kube-system/kube-dns", "cloud-dns"},
+			},
+		},
+		{
 			name: "eks auto mode",
 			yaml: `
 kind: Node
@@ -358,7 +376,6 @@ kind: Node
 metadata:
   name: n1
   labels: {node.kubernetes.io/instance-type: k3s}
-  annotations: {flannel.alpha.coreos.com/backend-type: vxlan}
 status: {nodeInfo: {kubeletVersion: v1.32.3+k3s1}}
 ---
 kind: ConfigMap
@@ -775,4 +792,22 @@ func TestNetworkPlugin(t *testing.T) {
 	if f := Derive(&Snapshot{APIGroups: []string{"cilium.io"}}); f.CNI != "cilium" {
 		t.Errorf("the API group cilium.io gives %q", f.CNI)
 	}
+}
+
+func FuzzFacts(f *testing.F) {
+	f.Add("clusterDomain: a.example\nclusterDNS:\n- 10.96.0.10\n", `{"corp.test": ["192.0.2.53"]}`, "search a.svc.x svc.x x\nnameserver 10.96.0.10\n")
+	f.Add("clusterDomain:\nclusterDNS:\n", `[]`, "search . svc. .\n")
+	f.Fuzz(func(t *testing.T, kubelet, stubs, resolv string) {
+		s := &Snapshot{Texts: []*Text{{Kind: TextPodResolvConf, Name: "r", Data: resolv}}}
+		for name, data := range map[string]map[string]string{"kubelet-config": {"kubelet": kubelet}, "kubeadm-config": {"ClusterConfiguration": kubelet}, "kube-dns": {"stubDomains": stubs}} {
+			cm := &corev1.ConfigMap{Data: data}
+			cm.Namespace, cm.Name = "kube-system", name
+			s.ConfigMaps = append(s.ConfigMaps, cm)
+		}
+		facts := Derive(s)
+		if d := facts.Domain; d == "" || d == "." || d != strings.ToLower(d) || !strings.HasSuffix(d, ".") {
+			t.Errorf("domain %q", d)
+		}
+		PodConfig(s, facts, &Workload{})
+	})
 }

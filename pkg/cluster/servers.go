@@ -313,6 +313,9 @@ func (d *deriver) chooseDNS() {
 	case f.Distribution.Name == "gke" && d.s.Known(Pods) && !d.s.Partial:
 		// GKE runs kube-dns in pods, unless Cloud DNS is its DNS provider.
 		d.add(&Server{Implementation: CloudDNS, Services: of(svc), Addresses: addresses(of(svc))})
+	case f.Distribution.Name == "gke" && (svc != nil || d.s.Partial):
+		// It may be either.
+		d.add(&Server{Implementation: Unknown, Services: of(svc), Addresses: addresses(of(svc))})
 	case f.Distribution.Name == "eks-auto" && d.s.Known(Pods) && !d.s.Partial:
 		// Without CoreDNS pods, the CoreDNS of the nodes answers.
 		d.add(&Server{Implementation: CoreDNS, Services: of(svc), Addresses: addresses(of(svc))})
