@@ -87,7 +87,7 @@ func BenchmarkCluster(b *testing.B) {
 		built.finish(s)
 	}
 	b.ReportMetric(float64(int64(heap())-int64(before))/(1<<20), "MiB-held")
-	runtime.KeepAlive(s)
+	runtime.KeepAlive([]any{s, pods, rawServices, rawSlices})
 }
 
 func BenchmarkFiles(b *testing.B) {

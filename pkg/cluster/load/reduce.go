@@ -22,7 +22,7 @@ var keptAnnotations = []string{
 	"external-dns.alpha.kubernetes.io/", "meta.helm.sh/", "addonmanager.kubernetes.io/",
 	"cloud.google.com/", "networking.gke.io/", "container.googleapis.com/",
 	"eks.amazonaws.com/", "alpha.eksctl.io/", "kubernetes.azure.com/",
-	"kubeadm.alpha.kubernetes.io/", "k3s.io/", "rke2.io/", "k0sproject.io/", "microk8s.io/", "talos.dev/", "kops.k8s.io/",
+	"kubeadm.alpha.kubernetes.io/", "k3s.io/", "rke2.io/", "k0sproject.io/", "flannel.alpha.coreos.com/", "microk8s.io/", "talos.dev/", "kops.k8s.io/",
 	"openshift.io/", "machineconfiguration.openshift.io/", "machine.openshift.io/",
 	"topology.istio.io/", "networking.istio.io/",
 }
@@ -272,34 +272,47 @@ func reduceProbe(p *corev1.Probe) *corev1.Probe {
 	return out
 }
 
-// reduceVolume reports whether the volume brings texts of ConfigMaps into a container, or files of the host into a DNS
-// server. The volume kube-api-access-xxxxx, which every pod has under a name of its own, does not count.
+// reduceVolume reports whether the volume is kept: one that brings texts of ConfigMaps into a container, and every volume of
+// a DNS server, of which it matters that something stands there that is not read. The volume kube-api-access-xxxxx, which
+// every pod has under a name of its own (plugin/pkg/admission/serviceaccount/admission.go), is never kept.
 func reduceVolume(v *corev1.Volume, dns bool) bool {
+	in := v.VolumeSource
+	v.VolumeSource = corev1.VolumeSource{}
+	if strings.HasPrefix(v.Name, "kube-api-access-") {
+		return false
+	}
 	switch {
-	case v.ConfigMap != nil:
-		if slices.Contains(implicitConfigMaps, v.ConfigMap.Name) {
+	case in.ConfigMap != nil:
+		if slices.Contains(implicitConfigMaps, in.ConfigMap.Name) {
 			return false
 		}
-		*v = corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: v.ConfigMap.LocalObjectReference, Items: reduceItems(v.ConfigMap.Items), Optional: v.ConfigMap.Optional,
-		}}}
+		v.ConfigMap = &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: in.ConfigMap.LocalObjectReference, Items: reduceItems(in.ConfigMap.Items), Optional: in.ConfigMap.Optional,
+		}
 		return true
-	case v.Projected != nil:
+	case in.Projected != nil:
 		var sources []corev1.VolumeProjection
-		for _, p := range v.Projected.Sources {
-			if c := p.ConfigMap; c != nil && !slices.Contains(implicitConfigMaps, c.Name) {
+		for _, p := range in.Projected.Sources {
+			switch c := p.ConfigMap; {
+			case c != nil && slices.Contains(implicitConfigMaps, c.Name), p.ServiceAccountToken != nil, p.DownwardAPI != nil:
+			case c != nil:
 				sources = append(sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
 					LocalObjectReference: c.LocalObjectReference, Items: reduceItems(c.Items), Optional: c.Optional,
 				}})
+			case dns:
+				sources = append(sources, corev1.VolumeProjection{})
 			}
 		}
-		*v = corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}}}
+		v.Projected = &corev1.ProjectedVolumeSource{Sources: sources}
 		return len(sources) > 0
-	case v.HostPath != nil && dns:
-		*v = corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: v.HostPath.Path}}}
-		return true
+	case in.HostPath != nil:
+		v.HostPath = &corev1.HostPathVolumeSource{Path: in.HostPath.Path}
+	case in.EmptyDir != nil:
+		v.EmptyDir = &corev1.EmptyDirVolumeSource{}
+	case in.Secret != nil:
+		v.Secret = &corev1.SecretVolumeSource{}
 	}
-	return false
+	return dns
 }
 
 func reduceItems(items []corev1.KeyToPath) []corev1.KeyToPath {
