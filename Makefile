@@ -96,7 +96,7 @@ soak: ## Run every soak for SOAKTIME (1h)
 .PHONY: update
 update: ## Write generated files again: docs, golden files, THIRD_PARTY_LICENSES
 	go generate ./...
-	@dirs=$$(grep -rlE --include='*_test.go' '"update"|/internal/golden"' cmd internal pkg | sed 's|/[^/]*$$||; s|^|./|' | sort -u); \
+	@dirs=$$(grep -rlE --include='*_test.go' 'kubectl-dnsmesh/internal/golden"' cmd internal pkg | sed 's|/[^/]*$$||; s|^|./|' | sort -u); \
 	echo go test -update $$dirs; go test $$dirs -update
 
 .PHONY: tools
