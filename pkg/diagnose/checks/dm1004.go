@@ -62,14 +62,11 @@ var namespaces = &diagnose.Analyzer{
 
 // leftOver reports DM1003.
 func leftOver(p *diagnose.Pass, ns string) {
-	services := p.Index().ServicesIn(ns)
-	if len(services) == 0 || slices.ContainsFunc(services, func(s *corev1.Service) bool { return s.Spec.Type != corev1.ServiceTypeExternalName }) {
-		return
-	}
-	elsewhere, hint := meant(p, ns, ns)
+	elsewhere, hint := movedAway(p, ns)
 	if len(elsewhere) == 0 {
 		return
 	}
+	services := p.Index().ServicesIn(ns)
 	aliases := make([]string, len(services))
 	for i, s := range services {
 		aliases[i] = s.Name + " → " + strings.TrimSuffix(s.Spec.ExternalName, ".")
@@ -85,6 +82,16 @@ func leftOver(p *diagnose.Pass, ns string) {
 			Commands: []string{"kubectl get svc -n " + ns, explain(DM1003)},
 		},
 	})
+}
+
+// movedAway returns the Services elsewhere that are named like a namespace which holds nothing but aliases, with their
+// evidence; none for every other namespace.
+func movedAway(p *diagnose.Pass, ns string) ([]*corev1.Service, []finding.Evidence) {
+	services := p.Index().ServicesIn(ns)
+	if len(services) == 0 || slices.ContainsFunc(services, func(s *corev1.Service) bool { return s.Spec.Type != corev1.ServiceTypeExternalName }) {
+		return nil, nil
+	}
+	return meant(p, ns, ns)
 }
 
 func objectName(s *corev1.Service) string { return s.Namespace + "/" + s.Name }

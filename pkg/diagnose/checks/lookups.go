@@ -232,18 +232,19 @@ func (b *builder) config(w *cluster.Workload) (*clientConfig, bool) {
 	return c, true
 }
 
-// textClients returns a client for each resolv.conf of a pod that was given as a file. It stands for a pod that uses the
-// names which the upstream's Corefile answers, in the shortest form that the search list allows.
+// textClients returns a client for each resolv.conf of a pod that was given as a file. It stands for a pod that uses
+// the names which the upstream's Corefile answers, in the shortest form that the search list allows. Where no workload
+// is known that could refer to a name, it also uses the names of Services that moved away and left a namespace of that
+// name with nothing but aliases.
 func textClients(p *diagnose.Pass) []*client {
 	facts := p.Facts()
 	if facts.DNS == nil {
 		return nil
 	}
 	server := model(p.View)
-	known := server.KnownOutsideNames()
 	var all []*client
 	for _, t := range p.Snapshot.Texts {
-		if t.Kind != cluster.TextPodResolvConf || len(known) == 0 {
+		if t.Kind != cluster.TextPodResolvConf {
 			continue
 		}
 		cfg, _ := resolve.ParseConfig(t.Name, []byte(t.Data))
@@ -253,31 +254,40 @@ func textClients(p *diagnose.Pass) []*client {
 			config:    &clientConfig{Config: cfg, server: server, results: map[resultKey]resolve.Result{}},
 		}
 		hosts := map[string]*lookup{}
-		for _, k := range known {
-			host := strings.TrimSuffix(k.Name, ".")
-			for _, d := range cfg.Search {
-				if short, ok := strings.CutSuffix(k.Name, "."+d); ok && d != "." && !resolve.Under(d, facts.Domain) {
-					host = short
-					break
-				}
+		add := func(host string, e finding.Evidence) {
+			if hosts[host] == nil { // one place that shows the name is enough
+				hosts[host] = &lookup{client: c, host: host, strength: reference.Certain, used: []finding.Evidence{e}}
 			}
-			l := hosts[host]
-			if l == nil {
-				l = &lookup{client: c, host: host, strength: reference.Certain}
-				hosts[host] = l
-			}
+		}
+		for _, k := range server.KnownOutsideNames() {
 			at := finding.Position{Source: k.Position.Source, Line: k.Position.Line}
-			if len(l.used) > 0 {
-				continue // one place that shows the name is enough
-			}
-			l.use(finding.Evidence{
+			add(shortest(k.Name, cfg.Search, facts.Domain), finding.Evidence{
 				Label: "known from", Text: at.String() + " answers " + strings.TrimSuffix(k.Name, "."), Position: &k.Position,
 			})
 		}
-		c.lookups = slices.SortedFunc(maps.Values(hosts), func(a, b *lookup) int { return cmp.Compare(a.host, b.host) })
-		all = append(all, c)
+		if c.namespace != "" && p.Snapshot.Partial && len(p.Workloads()) == 0 {
+			for _, ns := range p.Index().NamespaceNames() {
+				if moved, _ := movedAway(p, ns); len(moved) > 0 && p.Index().Service(c.namespace, ns) == nil {
+					add(ns, finding.Evidence{Label: "known from", Text: objectOf(moved[0]).String()})
+				}
+			}
+		}
+		if len(hosts) > 0 {
+			c.lookups = slices.SortedFunc(maps.Values(hosts), func(a, b *lookup) int { return cmp.Compare(a.host, b.host) })
+			all = append(all, c)
+		}
 	}
 	return all
+}
+
+// shortest is an absolute name as a pod would use it: without the search domain outside of the cluster that it ends in.
+func shortest(name string, search []string, domain string) string {
+	for _, d := range search {
+		if short, ok := strings.CutSuffix(name, "."+d); ok && d != "." && !resolve.Under(d, domain) {
+			return short
+		}
+	}
+	return strings.TrimSuffix(name, ".")
 }
 
 // namespaceOf reads the namespace out of a search list: NAMESPACE.svc.DOMAIN; empty where it holds none.
