@@ -64,7 +64,6 @@ func BenchmarkCluster(b *testing.B) {
 		eps = append(eps, g.slice(i))
 	}
 	rawServices, rawSlices := protoListOf(metav1.ListMeta{}, services...), protoListOf(metav1.ListMeta{}, eps...)
-	services, eps = nil, nil
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()

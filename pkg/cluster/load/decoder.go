@@ -289,7 +289,7 @@ func readers(kind string) (reader, bool) {
 	case "Endpoints":
 		return reader{core, cluster.EndpointSlices, take(true, (*builder).addEndpoints)}, true
 	case "Pod":
-		return reader{core, cluster.Pods, take(true, (*builder).addPod)}, true
+		return reader{core, cluster.Pods, readPod}, true
 	case "Node":
 		return reader{core, cluster.Nodes, take(false, (*builder).addNode)}, true
 	case "ConfigMap":
@@ -388,6 +388,18 @@ func (d *decoder) inNamespace(m *metav1.ObjectMeta) *metav1.ObjectMeta {
 		m.Namespace = d.namespace()
 	}
 	return m
+}
+
+// readPod decodes without the detour of decodeCanonical: addPod takes a pod apart, and the specification goes through
+// protobuf there.
+func readPod(d *decoder, _ string, raw []byte) error {
+	p, err := decode[corev1.Pod](raw)
+	if err != nil {
+		return err
+	}
+	d.inNamespace(&p.ObjectMeta)
+	d.b.addPod(p)
+	return nil
 }
 
 func readConfigMap(d *decoder, _ string, raw []byte) error {

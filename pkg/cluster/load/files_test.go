@@ -461,7 +461,7 @@ func (r *repeat) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestGzipBomb packs 2 GiB of blanks into 2 MB: it must be refused long before it is unpacked.
+// TestGzipBomb packs 512 MiB of line feeds: they must be refused long before they are unpacked.
 func TestGzipBomb(t *testing.T) {
 	if testing.Short() {
 		t.Skip("packs a bomb of 512 MiB")

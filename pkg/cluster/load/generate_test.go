@@ -1,10 +1,10 @@
 package load
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -30,13 +30,13 @@ func (g generator) meta(namespace, name string) metav1.ObjectMeta {
 			"app.kubernetes.io/name": name, "app.kubernetes.io/instance": namespace, "app.kubernetes.io/managed-by": "Helm",
 		},
 		Annotations: map[string]string{
-			"kubectl.kubernetes.io/last-applied-configuration": string(bytes.Repeat([]byte("x"), 800)),
+			"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("x", 800),
 			"checksum/config": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
 		},
 		OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: name + "-7d9f8b6c5d", Controller: &yes}},
 		ManagedFields: []metav1.ManagedFieldsEntry{{
 			Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: bytes.Repeat([]byte(`{"f:metadata":{}}`), 60)},
+			FieldsV1: metav1.NewFieldsV1(strings.Repeat(`{"f:metadata":{}}`, 60)),
 		}},
 	}
 }

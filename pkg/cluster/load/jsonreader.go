@@ -214,7 +214,7 @@ func (j *jsonReader) items(f func(raw []byte, line int) error) error {
 
 // readJSON returns a reader of one JSON text that is in memory.
 func readJSON(raw []byte, line int) *jsonReader {
-	return &jsonReader{r: bufio.NewReaderSize(bytes.NewReader(raw), 16<<10), line: line, limit: int64(len(raw)) + 1}
+	return &jsonReader{r: bufio.NewReaderSize(bytes.NewReader(raw), 512), line: line, limit: int64(len(raw)) + 1}
 }
 
 // typeOf reads apiVersion and kind of an object without decoding the rest of it.

@@ -446,12 +446,9 @@ func jsonList(in *bufio.Reader, f func(raw []byte) error) (meta metav1.ListMeta,
 	kind := ""
 	items := false
 	err = j.fields(func(key string) error {
-		switch key {
-		case "items":
-			if c, err := j.space(); err == nil && c == '[' {
-				items = true
-				return j.items(func(raw []byte, _ int) error { return f(raw) })
-			}
+		if c, err := j.space(); key == "items" && err == nil && c == '[' {
+			items = true
+			return j.items(func(raw []byte, _ int) error { return f(raw) })
 		}
 		raw, err := j.value(nil)
 		if err != nil {

@@ -246,7 +246,8 @@ func (e *encoder) pod(p *cluster.Pod) {
 			Name: p.Name, Namespace: p.Namespace, Labels: p.Labels,
 			Annotations: annotations(IgnoreAnnotation, p.Ignore, ownerAnnotation, owner),
 		},
-		savedSpec{p.Node, p.Spec}, status,
+		savedSpec{p.Node, p.Spec},
+		status,
 	})
 }
 

@@ -268,7 +268,11 @@ var itemsField = regexp.MustCompile(`(?m)^items:[ \t]*(#.*)?\r?\n`)
 // firstItem returns where the first item of a list starts, or -1.
 func firstItem(text []byte) int {
 	m := itemsField.FindIndex(text)
-	if m == nil || !bytes.HasPrefix(bytes.TrimLeft(text[m[1]:], " "), []byte("- ")) {
+	if len(m) == 0 {
+		return -1
+	}
+	first := bytes.TrimLeft(text[m[1]:], " ")
+	if !isMarker(first, "-") {
 		return -1
 	}
 	return m[1]
