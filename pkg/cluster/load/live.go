@@ -57,7 +57,7 @@ const (
 // the reason. Where only one namespace may be read, and it is o.Namespace, its objects are in the snapshot and the
 // resource is absent all the same; pods alone are not, since each of them can be judged by itself.
 //
-// Errors: one that matches ErrUnauthorized; a server that cannot be reached; a context that ended; a cluster of which
+// Errors: one that matches ErrUnauthorized or ErrUnreachable; credentials that cannot be had; a context that ended; a cluster of which
 // nothing could be read.
 func Live(ctx context.Context, config *rest.Config, o Options) (*Result, error) {
 	res, err := live(ctx, config, o)
@@ -256,7 +256,7 @@ func (l *liveReader) miss(ctx context.Context, r cluster.Resource, name string, 
 	var reason string
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("listing %s: %w: %w", name, ErrUnauthorized, err)
+		return fmt.Errorf("%w: %w", ErrUnauthorized, err)
 	case apierrors.IsForbidden(err):
 		reason = message403(err, name)
 	case apierrors.IsNotFound(err):
@@ -266,7 +266,7 @@ func (l *liveReader) miss(ctx context.Context, r cluster.Resource, name string, 
 	case isAnswerFault(err):
 		reason = err.Error()
 	default:
-		return fmt.Errorf("listing %s: %w", name, err)
+		return noAnswer(err)
 	}
 	if r == "" {
 		return nil
@@ -278,6 +278,19 @@ func (l *liveReader) miss(ctx context.Context, r cluster.Resource, name string, 
 	defer l.mu.Unlock()
 	l.absent[r] = reason
 	return nil
+}
+
+// noAnswer takes the address of the request out of an error: which of the lists fails first is chance, and the error should
+// read the same each time. A plugin that gets the credentials fails at the same place as the network.
+func noAnswer(err error) error {
+	var u *url.Error
+	if !errors.As(err, &u) {
+		return err
+	}
+	if strings.Contains(u.Err.Error(), "getting credentials") {
+		return u.Err
+	}
+	return fmt.Errorf("%w: %w", ErrUnreachable, u.Err)
 }
 
 // message403 keeps what the server says, which names the user and the right: `services is forbidden: User "x" cannot

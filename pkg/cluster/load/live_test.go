@@ -343,7 +343,7 @@ func TestLiveErrors(t *testing.T) {
 		url := server.URL
 		server.Close()
 		_, err := Live(t.Context(), &rest.Config{Host: url}, Options{})
-		if err == nil || !strings.Contains(err.Error(), "refused") {
+		if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "refused") || strings.Contains(err.Error(), "/api/") {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -64,6 +64,9 @@ type Result struct {
 // expired.
 var ErrUnauthorized = errors.New("the API server does not accept the credentials")
 
+// ErrUnreachable is what errors match when the API server does not answer at all.
+var ErrUnreachable = errors.New("the API server cannot be reached")
+
 // ErrNothing is what errors match when files hold nothing that is read.
 var ErrNothing = errors.New("nothing that is read")
 
