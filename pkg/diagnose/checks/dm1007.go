@@ -222,8 +222,8 @@ func otherClusterDomain(p *diagnose.Pass, l *lookup) bool {
 		return false
 	}
 	domain := otherDomain(p.Facts(), name)
-	if domain == "" {
-		return false
+	if domain == "" || l.strength < reference.Certain && strings.Count(domain, ".") == 1 {
+		return false // a domain of one label is rare, and names of other things look so: web.shop.svc.web-tls
 	}
 	if a := l.client.config.server.Answer(name); a.Known && a.HasAddress() {
 		return false

@@ -48,10 +48,16 @@ func (w want) String() string {
 
 var wantComment = regexp.MustCompile(`# want (DM[0-9]{4}) ([EWI])( ["` + "`" + `].*)?$`)
 
-// fixtures reads all archives of testdata.
+// fixtures reads all archives that show faults.
 func fixtures(t testing.TB) []*fixture {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	return archives(t, "*")
+}
+
+// archives reads the archives of testdata whose names match a pattern.
+func archives(t testing.TB, pattern string) []*fixture {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("testdata", pattern+".txtar"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("finding fixtures: %v, %d found", err, len(paths))
 	}
@@ -272,5 +278,30 @@ func TestFixtures(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestHealthy puts the workloads of every healthy archive into the cluster of every other: nothing may be found at E or
+// W.
+func TestHealthy(t *testing.T) {
+	infra, workloads := archives(t, "healthy/infra-*"), archives(t, "healthy/workloads-*")
+	for _, in := range infra {
+		for _, work := range workloads {
+			t.Run(in.name+"/"+work.name, func(t *testing.T) {
+				s := in.snapshot(t, slices.Concat(in.fault, work.fault))
+				if s.Partial || len(s.Absent) > 0 {
+					t.Errorf("the cluster is not whole: %v", s.Absent)
+				}
+				r := diagnose.Run(s, All(), diagnose.Options{})
+				for _, g := range r.Findings {
+					if g.Severity > finding.Info {
+						t.Errorf("in a healthy cluster: %s", describe(g))
+					}
+				}
+				for _, skipped := range r.Skipped {
+					t.Errorf("skipped: %s %s", skipped.Check, skipped.Reason)
+				}
+			})
+		}
 	}
 }
