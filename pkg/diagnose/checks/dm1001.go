@@ -173,7 +173,7 @@ func pointToService(p *diagnose.Pass, l *lookup, reached string) (*finding.Fix, 
 			Summary:  "use the full name of the Service that is meant; namespace " + reached + " is not one",
 			Commands: commands,
 		}, nil
-	case len(services) > 1 || l.dots() > 0 || l.client.namespace == "":
+	case len(services) > 1 || !l.canAlias(domain):
 		s := services[0]
 		return &finding.Fix{
 			Summary:  "use the full name of the Service that is meant, such as " + fqdn(s.Name, s.Namespace, domain),

@@ -22,7 +22,7 @@ var DM1003 = &finding.Code{
 namespace's name. That is what a move to new namespaces leaves behind. As long as the namespace exists, the short name
 of that Service reaches the namespace from everywhere else (see DM1001 and DM1002).
 
-Delete the aliases and the namespace when nobody uses them any more:
+To mend it, delete the aliases and the namespace when nobody uses them any more:
 
     kubectl get svc -n my-app`,
 }

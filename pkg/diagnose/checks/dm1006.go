@@ -48,16 +48,26 @@ func ambiguousName(p *diagnose.Pass, l *lookup) bool {
 	if outside == "" {
 		return false
 	}
-	var wins []string
+	reach := map[string][]string{}
 	for _, lib := range []resolve.Library{resolve.Glibc, resolve.Musl, resolve.Go} {
 		r := l.result(lib)
+		which := "the Service"
 		switch {
 		case r.By < 0:
-			wins = append(wins, lib.String()+" reaches neither")
+			which = "neither"
 		case r.Steps[r.By].Name == outside:
-			wins = append(wins, lib.String()+" reaches the outside")
+			which = "the outside"
+		}
+		reach[which] = append(reach[which], lib.String())
+	}
+	var wins []string
+	for _, which := range []string{"the Service", "the outside", "neither"} {
+		switch libraries := reach[which]; len(libraries) {
+		case 0:
+		case 1:
+			wins = append(wins, libraries[0]+" reaches "+which)
 		default:
-			wins = append(wins, lib.String()+" reaches the Service")
+			wins = append(wins, enumerate(libraries, "and", 3)+" reach "+which)
 		}
 	}
 	l.report(p, DM1006, finding.Finding{

@@ -94,7 +94,7 @@ func noSuchName(p *diagnose.Pass, l *lookup) bool {
 	switch {
 	case len(services) == 1:
 		f.Fix.Summary = "use " + fqdn(services[0].Name, services[0].Namespace, p.Facts().Domain)
-		if l.dots() == 0 && l.client.namespace != "" {
+		if l.canAlias(p.Facts().Domain) {
 			f.Fix.Summary = "add an alias in " + l.client.namespace + ", or use " + fqdn(services[0].Name, services[0].Namespace, p.Facts().Domain)
 			f.Fix.Manifest = aliasManifest(l.client.namespace, labels[0], fqdn(services[0].Name, services[0].Namespace, p.Facts().Domain))
 		}

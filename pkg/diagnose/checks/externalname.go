@@ -33,7 +33,9 @@ To mend it, point the alias to a Service that exists, or delete it:
 		Doc: `Following the externalName of the Service leads back to it. CoreDNS notices the loop and answers without an address;
 nobody who asks for any name of the loop gets one.
 
-To mend it, point one of the aliases to the Service that is meant, or delete them.`,
+To mend it, point one of the aliases to the Service that is meant, or delete them:
+
+    kubectl patch svc ledger -n payments --type merge -p '{"spec":{"externalName":"ledger.backoffice.svc.cluster.local"}}'`,
 	}
 	DM2003 = &finding.Code{
 		ID: "DM2003", Severity: finding.Error,
@@ -74,7 +76,9 @@ To mend it, write the full name:
 		Doc: `The Service is an alias of an alias of an alias, and so on. A DNS server follows a bounded number of them for one query
 and then answers without an address.
 
-To mend it, point the alias to the last name of the chain.`,
+To mend it, point the alias to the last name of the chain:
+
+    externalName: ledger.backoffice.svc.cluster.local`,
 	}
 	DM2007 = &finding.Code{
 		ID: "DM2007", Severity: finding.Info,
@@ -82,7 +86,9 @@ To mend it, point the alias to the last name of the chain.`,
 		Doc: `The Service is of type ExternalName and lists ports that its target does not have. An alias is a name and nothing else:
 no port is translated, and a client connects to the port that it was told.
 
-To mend it, use the target's port in the client, and take the ports out of the alias.`,
+To mend it, use the target's port in the client, and take the ports out of the alias:
+
+    --ledger-url=http://ledger:8443`,
 	}
 	DM2008 = &finding.Code{
 		ID: "DM2008", Severity: finding.Info,
@@ -90,7 +96,9 @@ To mend it, use the target's port in the client, and take the ports out of the a
 		Doc: `The Service is an alias for a host that is used with HTTPS. The client sends the name that it was given, the alias, as
 HTTP Host and TLS server name. A target that serves several names, or checks the name of the certificate, refuses it.
 
-To mend it, use the target's own name in the client, or set host name and server name there.`,
+To mend it, use the target's own name in the client, or set host name and server name there:
+
+    curl --connect-to api.example.org:443:api:443 https://api.example.org/`,
 	}
 	DM2009 = &finding.Code{
 		ID: "DM2009", Severity: finding.Warning,
@@ -109,7 +117,11 @@ To mend it, use this cluster's domain and lower case:
 on the nodes (NodeLocal DNSCache) has a block for it and the Corefile of CoreDNS has none. CoreDNS, not the cache, follows the alias, and asks its own
 upstream for the target.
 
-To mend it, add the zone to the Corefile of CoreDNS as well.`,
+To mend it, add the zone to the Corefile of CoreDNS as well:
+
+    corp.example.test:53 {
+        forward . 192.0.2.53
+    }`,
 	}
 	DM2011 = &finding.Code{
 		ID: "DM2011", Severity: finding.Info,
@@ -117,7 +129,11 @@ To mend it, add the zone to the Corefile of CoreDNS as well.`,
 		Doc: `The Service is of type ExternalName. Its target is absolute with or without a final dot, and a selector is not read. DNS
 works the same; other consumers, such as ingress controllers and meshes, may compare the text or expect endpoints.
 
-To tidy up, take the dot or the selector out.`,
+To tidy up, take the dot or the selector out:
+
+    spec:
+      type: ExternalName
+      externalName: api.example.org`,
 	}
 )
 

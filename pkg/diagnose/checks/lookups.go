@@ -67,6 +67,14 @@ func (l *lookup) dots() int { return strings.Count(strings.TrimSuffix(l.host, ".
 // labels are those of the host, without a final dot.
 func (l *lookup) labels() []string { return strings.Split(strings.TrimSuffix(l.host, "."), ".") }
 
+// canAlias tells whether a Service of that name in the client's namespace would answer the look-up: the host has one
+// label, and the search list leads to the namespace.
+func (l *lookup) canAlias(domain string) bool {
+	c := l.client
+	return c.namespace != "" && l.dots() == 0 && !strings.HasSuffix(l.host, ".") && c.config.NDots > 0 &&
+		slices.Contains(c.config.Search, c.namespace+".svc."+domain)
+}
+
 // ports are the ports at which the host is used, those that a URL's scheme implies included; sorted, each once.
 func (l *lookup) ports() []int {
 	var ports []int
@@ -155,6 +163,9 @@ type builder struct {
 
 // workload returns the client of a workload, or nil where it refers to nothing or asks another server.
 func (b *builder) workload(w *cluster.Workload) *client {
+	if w.Spec == nil {
+		return nil
+	}
 	if b.finder == nil {
 		b.finder = reference.NewFinder(reference.Options{ClusterDomain: b.facts.Domain})
 		b.maps = map[string]*corev1.ConfigMap{}

@@ -211,7 +211,7 @@ func (c *corefileCheck) regex(b *corefile.Block, r rewriteRule) bool {
 	c.say(DM3005, r.from, finding.Finding{
 		Severity: finding.Warning,
 		Message:  fmt.Sprintf("%q has a dot that matches any character: it also takes %s", r.from.Text, strings.TrimSuffix(wrong, ".")),
-		Fix:      &finding.Fix{Summary: `write the dot as \.`, Diff: tokenDiff(r.from, escaped)},
+		Fix:      &finding.Fix{Summary: `write \. for the dot`, Diff: tokenDiff(r.from, escaped)},
 	})
 	return false
 }
