@@ -16,8 +16,11 @@ type interner struct {
 	specs   map[[sha256.Size]byte]*corev1.PodSpec
 	yes, no *bool
 	names   map[string]*string
-	buf     []byte
-	keys    []string
+	// single are lists of one address, by the address.
+	single map[string][]string
+	refs   map[corev1.ObjectReference]*corev1.ObjectReference
+	buf    []byte
+	keys   []string
 }
 
 func newInterner() *interner {
@@ -27,6 +30,8 @@ func newInterner() *interner {
 		maps:    map[string]map[string]string{},
 		specs:   map[[sha256.Size]byte]*corev1.PodSpec{},
 		names:   map[string]*string{},
+		single:  map[string][]string{},
+		refs:    map[corev1.ObjectReference]*corev1.ObjectReference{},
 		yes:     &yes,
 		no:      &no,
 	}
@@ -63,6 +68,33 @@ func (in *interner) pointer(s *string) *string {
 	v := in.string(*s)
 	in.names[v] = &v
 	return &v
+}
+
+// addresses returns the one list that equals a, if it holds a single address: a pod stands in the slices of every Service
+// that selects it.
+func (in *interner) addresses(a []string) []string {
+	if len(a) != 1 {
+		return a
+	}
+	if shared, ok := in.single[a[0]]; ok {
+		return shared
+	}
+	a = slices.Clip(a)
+	in.single[a[0]] = a
+	return a
+}
+
+// target returns the one reference that equals r.
+func (in *interner) target(r *corev1.ObjectReference) *corev1.ObjectReference {
+	if r == nil {
+		return nil
+	}
+	if shared, ok := in.refs[*r]; ok {
+		return shared
+	}
+	r.Kind, r.Namespace = in.string(r.Kind), in.string(r.Namespace)
+	in.refs[*r] = r
+	return r
 }
 
 // labels returns the one map that equals m; nil for an empty one.

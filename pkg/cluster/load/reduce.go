@@ -19,7 +19,7 @@ var keptAnnotations = []string{
 	"dnsmesh.io/",
 	"metallb.io/", "metallb.universe.tf/", "kube-vip.io/", "io.cilium/", "io.cilium.", "lbipam.cilium.io/", "service.cilium.io/",
 	"service.kubernetes.io/", "service.beta.kubernetes.io/", "service.alpha.kubernetes.io/",
-	"external-dns.alpha.kubernetes.io/", "meta.helm.sh/", "addonmanager.kubernetes.io/",
+	"external-dns.alpha.kubernetes.io/",
 	"cloud.google.com/", "networking.gke.io/", "container.googleapis.com/",
 	"eks.amazonaws.com/", "alpha.eksctl.io/", "kubernetes.azure.com/",
 	"kubeadm.alpha.kubernetes.io/", "k3s.io/", "rke2.io/", "k0sproject.io/", "flannel.alpha.coreos.com/", "microk8s.io/", "talos.dev/", "kops.k8s.io/",
