@@ -355,7 +355,7 @@ func checkManifest(t *testing.T, manifest string) {
 	if err := yaml.UnmarshalStrict([]byte(manifest), &s); err != nil {
 		t.Fatalf("%v in:\n%s", err, manifest)
 	}
-	faults := slices.Concat(validation.IsDNS1035Label(s.Name), validation.IsDNS1123Label(s.Namespace), validation.IsDNS1123Subdomain(s.Spec.ExternalName))
+	faults := slices.Concat(validation.IsDNS1123Label(s.Name), validation.IsDNS1123Label(s.Namespace), validation.IsDNS1123Subdomain(s.Spec.ExternalName))
 	if s.APIVersion != "v1" || s.Kind != "Service" || s.Spec.Type != corev1.ServiceTypeExternalName {
 		faults = append(faults, "it is no ExternalName Service")
 	}

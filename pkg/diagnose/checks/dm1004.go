@@ -72,6 +72,10 @@ func leftOver(p *diagnose.Pass, ns string) {
 		aliases[i] = s.Name + " → " + strings.TrimSuffix(s.Spec.ExternalName, ".")
 	}
 	hint[0].Label = "same name"
+	commands := []string{explain(DM1003)}
+	if isPlain(ns) {
+		commands = append([]string{"kubectl get svc -n " + ns}, commands...)
+	}
 	p.Report(DM1003, finding.Finding{
 		Object: finding.Object{Kind: "Namespace", Name: ns},
 		Message: fmt.Sprintf("%q holds nothing but aliases and is named like Service %s: the short name reaches the namespace",
@@ -79,7 +83,7 @@ func leftOver(p *diagnose.Pass, ns string) {
 		Evidence: append(hint, finding.Evidence{Label: "aliases", Text: enumerate(aliases, "and", 6)}),
 		Fix: &finding.Fix{
 			Summary:  "delete the aliases and the namespace if nobody uses them",
-			Commands: []string{"kubectl get svc -n " + ns, explain(DM1003)},
+			Commands: commands,
 		},
 	})
 }

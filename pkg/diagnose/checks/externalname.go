@@ -179,8 +179,11 @@ func (a *alias) say(code *finding.Code, severity finding.Severity, message strin
 	a.Report(code, finding.Finding{Severity: severity, Object: objectOf(a.Service), Message: message, Evidence: all, Fix: &fix})
 }
 
-// setTarget is the command that points the alias elsewhere.
+// setTarget is the command that points the alias elsewhere, if it can be written.
 func (a *alias) setTarget(target string) []string {
+	if !isPlain(a.Name, a.Namespace, target) {
+		return nil
+	}
 	return []string{fmt.Sprintf(`kubectl patch svc %s -n %s --type merge -p '{"spec":{"externalName":"%s"}}'`, a.Name, a.Namespace, target)}
 }
 

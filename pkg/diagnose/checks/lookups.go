@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/cluster"
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/diagnose"
@@ -366,8 +367,19 @@ func enumerate(words []string, conjunction string, limit int) string {
 // explain is the command that says more about a code.
 func explain(code *finding.Code) string { return "kubectl dnsmesh explain " + code.ID }
 
-// aliasManifest is an ExternalName Service as YAML.
+// isPlain tells whether names can stand in a command or in YAML as they are. The API server takes no others for namespaces
+// and Services; a file may hold any.
+func isPlain(names ...string) bool {
+	return !slices.ContainsFunc(names, func(n string) bool {
+		return n == "" || n[0] == '-' || strings.Trim(n, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") != ""
+	})
+}
+
+// aliasManifest is an ExternalName Service as YAML; empty where the API server would not take it.
 func aliasManifest(namespace, name, target string) string {
+	if len(validation.IsDNS1123Label(namespace))+len(validation.IsDNS1123Label(name))+len(validation.IsDNS1123Subdomain(target)) > 0 {
+		return ""
+	}
 	return fmt.Sprintf(`apiVersion: v1
 kind: Service
 metadata:
