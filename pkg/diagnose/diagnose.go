@@ -76,7 +76,7 @@ type Options struct {
 	Severities map[string]finding.Severity
 	// Suppress leaves out findings of a code, of an object, or both.
 	Suppress []Suppression
-	// Namespace keeps only the findings about objects of this namespace; empty keeps all.
+	// Namespace keeps only the findings about this namespace and the objects in it; empty keeps all.
 	Namespace string
 }
 
@@ -255,7 +255,7 @@ func Merge(reports []*Report, names []string) *Report {
 }
 
 func (r *Report) add(f finding.Finding, opts Options, ignored func(finding.Finding) bool) {
-	if !opts.wantsCode(f.Code) || opts.Namespace != "" && f.Object.Namespace != opts.Namespace {
+	if !opts.wantsCode(f.Code) || !opts.wantsObject(f.Object) {
 		return
 	}
 	if s, ok := opts.Severities[f.Code]; ok {
@@ -286,6 +286,12 @@ func (r *Report) sort() {
 // Reported returns the codes, of all analyzers, that the options do not leave out.
 func (o Options) Reported(codes []*finding.Code) []*finding.Code {
 	return slices.DeleteFunc(slices.Clone(codes), func(c *finding.Code) bool { return !o.wantsCode(c.ID) })
+}
+
+// wantsObject tells whether an object is in the namespace that findings are wanted for, or is the namespace.
+func (o Options) wantsObject(object finding.Object) bool {
+	return o.Namespace == "" || object.Namespace == o.Namespace ||
+		object.Namespace == "" && object.Kind == "Namespace" && object.Name == o.Namespace
 }
 
 // wants tells whether any code of a may be reported.

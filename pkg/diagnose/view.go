@@ -59,9 +59,10 @@ func Memo[T any](v *View, key any, make func(*View) T) T {
 
 // views holds one View for each set of inputs.
 type views struct {
-	of     *cluster.Snapshot
-	byKey  map[string]*View
-	ignore map[finding.Object]string
+	of    *cluster.Snapshot
+	byKey map[string]*View
+	// ignore are the values of IgnoreAnnotation by object; pods of one workload may differ.
+	ignore map[finding.Object][]string
 }
 
 func newViews(s *cluster.Snapshot) *views { return &views{of: s, byKey: map[string]*View{}} }
@@ -88,10 +89,10 @@ const IgnoreAnnotation = "dnsmesh.io/ignore"
 // ignored tells whether an annotation of the object, or of its namespace, names the code.
 func (vs *views) ignored(f finding.Finding) bool {
 	if vs.ignore == nil {
-		vs.ignore = map[finding.Object]string{}
+		vs.ignore = map[finding.Object][]string{}
 		add := func(o finding.Object, value string) {
-			if value != "" {
-				vs.ignore[o] += "," + value
+			if value != "" && !slices.Contains(vs.ignore[o], value) {
+				vs.ignore[o] = append(vs.ignore[o], value)
 			}
 		}
 		for _, n := range vs.of.Namespaces {
@@ -107,19 +108,19 @@ func (vs *views) ignored(f finding.Finding) bool {
 			add(finding.Object{Kind: "Node", Name: n.Name}, n.Annotations[IgnoreAnnotation])
 		}
 		for _, p := range vs.of.Pods {
-			if p.Ignore != "" && !strings.Contains(vs.ignore[p.Owner], p.Ignore) {
-				add(p.Owner, p.Ignore)
-			}
+			add(p.Owner, p.Ignore)
 		}
 		for _, w := range vs.of.Templates {
 			add(w.Object, w.Ignore)
 		}
 	}
-	match := func(list string) bool {
-		for word := range strings.SplitSeq(list, ",") {
-			word = strings.ToUpper(strings.TrimSpace(word))
-			if word == "*" || word != "" && strings.HasPrefix(f.Code, word) {
-				return true
+	match := func(values []string) bool {
+		for _, list := range values {
+			for word := range strings.SplitSeq(list, ",") {
+				word = strings.ToUpper(strings.TrimSpace(word))
+				if word == "*" || word != "" && strings.HasPrefix(f.Code, word) {
+					return true
+				}
 			}
 		}
 		return false
