@@ -148,6 +148,7 @@ var aliases = &diagnose.Analyzer{
 	Codes: []*finding.Code{DM2001, DM2002, DM2003, DM2004, DM2005, DM2006, DM2007, DM2008, DM2009, DM2010, DM2011},
 	Run: func(p *diagnose.Pass) {
 		if p.Facts().DNS == nil {
+			p.Skip(noServer)
 			return
 		}
 		model := model(p.View)

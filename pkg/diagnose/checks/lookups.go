@@ -24,6 +24,7 @@ type client struct {
 	namespace string
 	config    *clientConfig
 	lookups   []*lookup
+	byHost    map[string]*lookup
 }
 
 // clientConfig is a resolver configuration that many clients share, with the look-ups made under it.
@@ -44,8 +45,9 @@ type lookup struct {
 	// host is as it was written, lower case: with a final dot where it has one.
 	host string
 	refs []reference.Reference
-	// used says for each reference where it stands.
+	// used says where references stand, for the first maxPlaces of them; more that there are others.
 	used []finding.Evidence
+	more bool
 	// strength is that of the surest reference.
 	strength reference.Strength
 }
@@ -136,9 +138,19 @@ func clients(p *diagnose.Pass) []*client {
 		b := builder{view: v, facts: v.Facts(), server: model(v), configs: map[string]*clientConfig{}}
 		var all []*client
 		for _, w := range v.Workloads() {
-			if c := b.workload(w); c != nil {
-				all = append(all, c)
+			c := b.workload(w)
+			if c == nil {
+				continue
 			}
+			// Templates of one workload follow each other: old and new in the middle of a rollout.
+			if n := len(all); n > 0 && all[n-1].object == c.object && all[n-1].config == c.config {
+				all[n-1].join(c)
+				continue
+			}
+			all = append(all, c)
+		}
+		for _, c := range all {
+			slices.SortFunc(c.lookups, func(a, b *lookup) int { return cmp.Compare(a.host, b.host) })
 		}
 		return all
 	})
@@ -185,25 +197,45 @@ func (b *builder) workload(w *cluster.Workload) *client {
 	if !ok {
 		return nil
 	}
-	c := &client{object: w.Object, namespace: ns, config: cfg}
-	byHost := map[string]*lookup{}
+	c := &client{object: w.Object, namespace: ns, config: cfg, byHost: map[string]*lookup{}}
 	for _, r := range refs {
 		if r.Host == w.Spec.Hostname || strings.HasSuffix(r.Scheme, "srv") {
 			// The pod's own name stands in its hosts file; an SRV look-up asks for other names than the host.
 			continue
 		}
-		l := byHost[r.Host]
+		l := c.byHost[r.Host]
 		if l == nil {
-			l = &lookup{client: c, host: r.Host}
-			byHost[r.Host] = l
-			c.lookups = append(c.lookups, l)
+			l = &lookup{host: r.Host}
+			c.add(l)
 		}
 		l.refs = append(l.refs, r)
 		l.strength = max(l.strength, r.Strength)
 		l.use(finding.Evidence{Label: "used in", Text: usedIn(r)})
 	}
-	slices.SortFunc(c.lookups, func(a, b *lookup) int { return cmp.Compare(a.host, b.host) })
 	return c
+}
+
+func (c *client) add(l *lookup) {
+	l.client = c
+	c.byHost[l.host] = l
+	c.lookups = append(c.lookups, l)
+}
+
+// join adds the look-ups of another template of the same workload: what both use is one cause.
+func (c *client) join(other *client) {
+	for _, l := range other.lookups {
+		have := c.byHost[l.host]
+		if have == nil {
+			c.add(l)
+			continue
+		}
+		have.more = have.more || l.more
+		have.refs = append(have.refs, l.refs...)
+		have.strength = max(have.strength, l.strength)
+		for _, e := range l.used {
+			have.use(e)
+		}
+	}
 }
 
 // usedIn says where a reference stands. What stands there is quoted as far as it is no secret: scheme, host and port.
@@ -222,9 +254,16 @@ func usedIn(r reference.Reference) string {
 	return s + " (" + value + ")"
 }
 
+// maxPlaces is how many places of one name are shown: a file can hold it a thousand times.
+const maxPlaces = 16
+
 func (l *lookup) use(e finding.Evidence) {
-	if !slices.Contains(l.used, e) {
+	switch {
+	case slices.Contains(l.used, e):
+	case len(l.used) < maxPlaces:
 		l.used = append(l.used, e)
+	default:
+		l.more = true
 	}
 }
 

@@ -26,6 +26,10 @@ var references = &diagnose.Analyzer{
 	},
 	Codes: []*finding.Code{DM1001, DM1002, DM1004, DM1005, DM1006, DM1007, DM1008, DM1009, DM1011},
 	Run: func(p *diagnose.Pass) {
+		if p.Facts().DNS == nil {
+			p.Skip(noServer)
+			return
+		}
 		for _, c := range clients(p) {
 			c.judge(p, []verdict{
 				belowExternalName, namespaceAliases, namespaceNode, capturedName, ambiguousName, ndotsTooLow, noSuchName,
@@ -34,6 +38,9 @@ var references = &diagnose.Analyzer{
 		}
 	},
 }
+
+// noServer is why nothing can be said of look-ups in a cluster that shows no DNS server.
+const noServer = "no DNS server of the cluster was found"
 
 // outsideNames judges the names that an upstream is known to answer, as a pod with a known resolv.conf would look them
 // up: what the cluster puts in their way.
@@ -73,7 +80,11 @@ func (c *client) judge(p *diagnose.Pass, verdicts []verdict) {
 // report adds a finding about a look-up. A reference that is only likely to be a host name is no proof of an error.
 func (l *lookup) report(p *diagnose.Pass, code *finding.Code, f finding.Finding) {
 	f.Object = l.client.object
-	f.Evidence = append(slices.Clone(l.used), f.Evidence...)
+	used := slices.Clone(l.used)
+	if l.more {
+		used = append(used, finding.Evidence{Label: "used in", Text: "more places"})
+	}
+	f.Evidence = append(used, f.Evidence...)
 	if f.Severity == 0 {
 		f.Severity = code.Severity
 	}
