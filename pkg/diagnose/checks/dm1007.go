@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/cluster"
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/diagnose"
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/finding"
@@ -147,14 +149,33 @@ func namesExisting(p *diagnose.Pass, name string) bool {
 		return false
 	}
 	switch m.Node {
-	case resolve.ServiceNode, resolve.EndpointNode, resolve.PortNode:
+	case resolve.ServiceNode, resolve.PortNode:
 		return p.Index().Service(m.Namespace, m.Service) != nil
+	case resolve.EndpointNode:
+		return hasMembers(p, p.Index().Service(m.Namespace, m.Service))
 	case resolve.PodNode:
 		return p.Index().HasNamespace(m.Namespace)
 	case resolve.ServerNode:
 		return true
 	}
 	return false
+}
+
+// hasMembers tells whether pods may have names below that of a Service: where it is headless, where a pod names it as its
+// subdomain, and where its endpoints are not known. Else a.b means Service a in namespace b and not member a of Service b.
+func hasMembers(p *diagnose.Pass, s *corev1.Service) bool {
+	switch {
+	case s == nil || s.Spec.Type == corev1.ServiceTypeExternalName:
+		return false
+	case s.Spec.ClusterIP == corev1.ClusterIPNone:
+		return true
+	}
+	if _, known := p.Index().Endpoints(s.Namespace, s.Name); !known {
+		return true
+	}
+	return slices.ContainsFunc(p.Workloads(), func(w *cluster.Workload) bool {
+		return w.Spec != nil && w.Spec.Subdomain == s.Name && w.Object.Namespace == s.Namespace
+	})
 }
 
 // similarService returns namespace/name of a Service in the namespace that the host names whose name differs from the
