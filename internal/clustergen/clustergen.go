@@ -63,8 +63,10 @@ type service struct {
 	namespace, name string
 	index           int
 	// backend is nil for aliases, and for Services whose workload was scaled to nothing.
-	backend  *workload
-	headless bool
+	backend *workload
+	// endpoints is how many pods of the backend are behind the Service.
+	endpoints int
+	headless  bool
 	// target is the external name of an alias.
 	target string
 }
@@ -106,7 +108,8 @@ func (c *Cluster) planWorkloads() {
 }
 
 // planServices gives every serving workload its Services in turn, until there are enough with endpoints; then come
-// Services without endpoints, and the aliases.
+// Services without endpoints, and the aliases. All pods of a workload are behind its first Service, and a leader or a
+// pair behind the others: a pod stands in between one and two slices, as in clusters where most workloads have one Service.
 func (c *Cluster) planServices() {
 	var serving []*workload
 	for _, w := range c.workloads {
@@ -125,12 +128,16 @@ func (c *Cluster) planServices() {
 	}
 	for i := range c.size.EndpointSlices {
 		w, round := serving[i%len(serving)], i/len(serving)
-		suffix := fmt.Sprintf("-%d", round)
+		suffix, endpoints := fmt.Sprintf("-%d", round), min(w.pods, 1+i%2)
 		if round < len(suffixes) {
 			suffix = suffixes[round]
 		}
+		if round == 0 {
+			endpoints = w.pods
+		}
 		add(&service{
-			namespace: w.namespace, name: w.name + suffix, backend: w, headless: round == 0 && w.kind == "StatefulSet",
+			namespace: w.namespace, name: w.name + suffix, backend: w, endpoints: endpoints,
+			headless: round == 0 && w.kind == "StatefulSet",
 		})
 	}
 	for i := range c.size.Services - c.size.Aliases - c.size.EndpointSlices {

@@ -33,7 +33,7 @@ func (c *Cluster) Fill(ctx context.Context, config *rest.Config) error {
 	group, namespaces := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for n := range c.Namespaces() {
-		group.Go(func() error { return write(namespaces, client, n) })
+		group.Go(func() error { return Create(namespaces, client, n) })
 	}
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("filling the API server: %w", err)
@@ -44,7 +44,7 @@ func (c *Cluster) Fill(ctx context.Context, config *rest.Config) error {
 		if _, done := object.(*corev1.Namespace); done {
 			return nil
 		}
-		group.Go(func() error { return write(written, client, object) })
+		group.Go(func() error { return Create(written, client, object) })
 		return written.Err()
 	})
 	if waited := group.Wait(); waited != nil {
@@ -63,7 +63,9 @@ const (
 	helm        = "helm"
 )
 
-func write(ctx context.Context, client kubernetes.Interface, object any) error {
+// Create writes one object with its status. It takes the kinds that Fill writes; a namespace that the API server makes by
+// itself, and the Service kubernetes, may be there already.
+func Create(ctx context.Context, client kubernetes.Interface, object any) error {
 	by := func(manager string) metav1.CreateOptions { return metav1.CreateOptions{FieldManager: manager} }
 	status := metav1.UpdateOptions{FieldManager: kubelet}
 	switch o := object.(type) {

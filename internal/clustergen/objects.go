@@ -92,7 +92,11 @@ func (s *service) object() *corev1.Service {
 	if s.backend != nil {
 		selector = s.backend.name
 	}
-	o.Spec = clusterIP(serviceIP(s.index), map[string]string{"app": selector},
+	selects := map[string]string{"app": selector}
+	if s.backend != nil && s.endpoints < s.backend.pods {
+		selects["role"] = "leader" // a label that the workload itself puts on some of its pods
+	}
+	o.Spec = clusterIP(serviceIP(s.index), selects,
 		corev1.ServicePort{Name: "http", Port: 80, TargetPort: intstr.FromString("http"), Protocol: corev1.ProtocolTCP},
 		corev1.ServicePort{Name: "metrics", Port: 9090, TargetPort: intstr.FromInt32(9090), Protocol: corev1.ProtocolTCP})
 	if s.headless {
@@ -117,10 +121,10 @@ func releaseLabels(name string) map[string]string {
 	}
 }
 
-// slice holds the endpoints of a Service: all pods of its workload.
+// slice holds the endpoints of a Service: pods of its workload.
 func (c *Cluster) slice(s *service) *discoveryv1.EndpointSlice {
 	w := s.backend
-	endpoints := make([]discoveryv1.Endpoint, w.pods)
+	endpoints := make([]discoveryv1.Endpoint, s.endpoints)
 	for i := range endpoints {
 		endpoints[i] = endpoint(w.namespace, w.podName(i), podIP(w.first+i), nodeName((w.first+i)%c.nodes))
 		if s.headless {
