@@ -281,14 +281,18 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// TestHealthy puts the workloads of every healthy archive into the cluster of every other: nothing may be found at E or
-// W.
+// TestHealthy puts every set of healthy workloads, and all of them together, into every healthy cluster: nothing may be
+// found at E or W.
 func TestHealthy(t *testing.T) {
-	infra, workloads := archives(t, "healthy/infra-*"), archives(t, "healthy/workloads-*")
-	for _, in := range infra {
-		for _, work := range workloads {
-			t.Run(in.name+"/"+work.name, func(t *testing.T) {
-				s := in.snapshot(t, slices.Concat(in.fault, work.fault))
+	workloads := archives(t, "healthy/workloads-*")
+	all := &fixture{name: "all"}
+	for _, w := range workloads {
+		all.fault = append(all.fault, w.fault...)
+	}
+	for _, in := range archives(t, "healthy/infra-*") {
+		for _, w := range append(workloads, all) {
+			t.Run(in.name+"/"+w.name, func(t *testing.T) {
+				s := in.snapshot(t, slices.Concat(in.fault, w.fault))
 				if s.Partial || len(s.Absent) > 0 {
 					t.Errorf("the cluster is not whole: %v", s.Absent)
 				}

@@ -30,11 +30,17 @@ var references = &diagnose.Analyzer{
 			p.Skip(noServer)
 			return
 		}
-		for _, c := range clients(p) {
+		all := clients(p)
+		for i, c := range all {
 			c.judge(p, []verdict{
 				belowExternalName, namespaceAliases, namespaceNode, capturedName, ambiguousName, ndotsTooLow, noSuchName,
 				otherClusterDomain,
 			})
+			// Workloads of one configuration follow each other. What their look-ups gave is by far the most that an
+			// analysis would hold in memory.
+			if i+1 == len(all) || all[i+1].config != c.config {
+				clear(c.config.results)
+			}
 		}
 	},
 }
