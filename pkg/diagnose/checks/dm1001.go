@@ -106,8 +106,12 @@ func namespaceAliases(p *diagnose.Pass, l *lookup) bool {
 	return true
 }
 
-// namespaceNode reports DM1002.
+// namespaceNode reports DM1002. What servers other than CoreDNS answer for a namespace is not known for certain: there
+// the name is one that names no Service, DM1007.
 func namespaceNode(p *diagnose.Pass, l *lookup) bool {
+	if p.Facts().DNS.Implementation != cluster.CoreDNS {
+		return false
+	}
 	r := l.result(resolve.Glibc)
 	i := namespaceStep(r)
 	if i < 0 || r.Steps[i].Answer.HasAddress() {

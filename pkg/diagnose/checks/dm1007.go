@@ -24,7 +24,9 @@ Service, no pod record and no other server of which anything is known answers it
 resolve".
 
 It is an error where nothing else can answer. It is a warning for a name of one label where no Service anywhere is named
-so and the search domains that pods inherit from their node are not known: one of those might answer.
+so and the search domains that pods inherit from their node are not known: one of those might answer. It
+is a note where only the default of a chart names it: Istio up to 1.21 writes zipkin as the tracer whether or not it is
+there.
 
 Names of members of a headless Service (pod-0.db.shop.svc.cluster.local) are not judged while the Service exists,
 because members come and go.
@@ -75,13 +77,18 @@ func noSuchName(p *diagnose.Pass, l *lookup) bool {
 		if l.strength < reference.Certain {
 			return false
 		}
-		if slices.ContainsFunc(r.Steps, func(s resolve.Step) bool { return !s.Answer.Known && !s.Unseen && !s.Bare }) {
+		if slices.ContainsFunc(r.Steps, func(s resolve.Step) bool {
+			return !s.Answer.Known && !s.Unseen && !s.Bare && s.Answer.Match.Node != resolve.NamespaceNode
+		}) {
 			return false // a search domain that is known may answer
 		}
 		if unseen && len(services) == 0 && near == "" {
 			f.Severity = finding.Warning
 			f.Message = fmt.Sprintf("%q names no Service: it resolves only if a search domain of the nodes answers", l.host)
 		}
+	}
+	if writtenByChart(l) {
+		f.Severity = finding.Info
 	}
 	if unseen {
 		f.Evidence = append(f.Evidence, finding.Evidence{
@@ -105,6 +112,15 @@ func noSuchName(p *diagnose.Pass, l *lookup) bool {
 	}
 	l.report(p, DM1007, f)
 	return true
+}
+
+// writtenByChart tells whether a name only stands where a chart puts it in every installation, whether or not anything is
+// there: Istio up to 1.21 names zipkin in its own namespace as the tracer of the mesh
+// (manifests/charts/istio-control/istio-discovery/templates/configmap.yaml).
+func writtenByChart(l *lookup) bool {
+	return l.labels()[0] == "zipkin" && len(l.labels()) == 2 && !slices.ContainsFunc(l.refs, func(r reference.Reference) bool {
+		return r.Port != 9411 || r.Origin.ConfigMap != "istio" && !strings.HasPrefix(r.Origin.ConfigMap, "istio-")
+	})
 }
 
 // insideOnly tells whether nothing outside the cluster can be meant by the host: it lies under the cluster domain,
@@ -216,6 +232,10 @@ func oneEdit(a, b string) bool {
 	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }
 
+// clustersetDomain is that of Services which several clusters share (KEP-1645). Whoever implements them serves it beside
+// the cluster domain; only a Corefile without it shows that nobody does.
+const clustersetDomain = "clusterset.local."
+
 // otherDomain returns the domain of a name SERVICE.NAMESPACE.svc.DOMAIN that is neither under the cluster domain nor
 // known to a DNS server of the cluster, absolute; "" otherwise. A domain under a public suffix may be served outside, but
 // none of the form cluster.SUFFIX, which has the shape of the default: cluster.prod is cluster.local of another cluster.
@@ -230,7 +250,7 @@ func otherDomain(f *cluster.Facts, name string) string {
 		return ""
 	}
 	domain := strings.Join(rest, ".") + "."
-	if f.ServesZone(domain) {
+	if f.ServesZone(domain) || domain == clustersetDomain && (f.DNS == nil || f.DNS.Corefile == nil) {
 		return ""
 	}
 	return domain
