@@ -21,7 +21,8 @@ var (
 owner, and not the name that was asked for. glibc drops such an answer ("No address associated with hostname"); musl and
 Go take it, so the name resolves in one image and not in another. Rules of type exact are always mapped back.
 
-To mend it, add an answer rule. "answer auto" maps owner names back; with suffix also the targets of CNAME and SRV:
+To mend it, add an answer rule. "answer auto" (from CoreDNS 1.8.4) maps owner names back; with suffix also the targets of
+CNAME and SRV:
 
     rewrite name suffix .corp.example.org .svc.cluster.local answer auto
 
@@ -107,10 +108,29 @@ func parseRewrite(d *corefile.Directive) (rewriteRule, bool) {
 	return r, true
 }
 
-// hasAnswer tells whether the rule has an answer rule of any kind.
-func (r rewriteRule) hasAnswer() bool {
-	return slices.ContainsFunc(r.rest, func(t corefile.Token) bool { return t.Text == "answer" })
+// answers are the types of the rule's answer rules (parseAnswerRules of plugin/rewrite): auto, name, value.
+func (r rewriteRule) answers() []string {
+	var types []string
+	for i := 0; i < len(r.rest); i++ {
+		switch word := r.rest[i].Text; word {
+		case "auto":
+			types = append(types, word)
+		case "name", "value":
+			types = append(types, word)
+			i += 2
+		}
+	}
+	return types
 }
+
+// mapsOwner tells whether the rule maps the owner of the answer back. Answer rules of type value do not.
+func (r rewriteRule) mapsOwner() bool {
+	return slices.ContainsFunc(r.answers(), func(a string) bool { return a != "value" })
+}
+
+// namesOwner tells whether the rule says itself what the owner becomes. One of type auto maps back to the name that the
+// rule was given, which an earlier rule may have made.
+func (r rewriteRule) namesOwner() bool { return slices.Contains(r.answers(), "name") }
 
 // rewrites reports DM3004 and DM3005 for the rules of a block.
 func (c *corefileCheck) rewrites(b *corefile.Block) {
@@ -124,14 +144,19 @@ func (c *corefileCheck) rewrites(b *corefile.Block) {
 		if c.regex(b, r) || r.refused() {
 			continue
 		}
-		if r.kind != "name" || r.match == "exact" || r.hasAnswer() || r.changesNothing() {
+		if r.kind != "name" || r.match == "exact" || r.mapsOwner() || r.changesNothing() {
 			continue
 		}
-		if r.next && slices.ContainsFunc(rules[i+1:], rewriteRule.hasAnswer) {
+		if r.next && slices.ContainsFunc(rules[i+1:], rewriteRule.namesOwner) {
 			continue // a later rule may map the whole chain back
 		}
 		fix := &finding.Fix{Summary: "add an answer rule that maps the name back"}
-		if r.match != "regex" && !r.block {
+		switch {
+		case r.match == "regex":
+		case !c.atLeast(1, 8, 4):
+			// Before, only rules of type regex take an answer rule, and CoreDNS does not load others.
+			fix.Summary = "write it as a regex with an answer rule, which CoreDNS " + c.server.Version + " takes"
+		case !r.block && len(r.rest) == 0:
 			fix.Summary = "add answer auto"
 			fix.Diff = appendDiff(r.to, " answer auto")
 		}

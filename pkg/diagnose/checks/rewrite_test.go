@@ -40,6 +40,9 @@ func TestParseRewrite(t *testing.T) {
 		{body: "rewrite continue name suffix a b answer auto", ok: true, kind: "name", match: "suffix", from: "a", to: "b", next: true, answer: true},
 		{body: "rewrite STOP NAME REGEX a b", ok: true, kind: "name", match: "regex", from: "a", to: "b"},
 		{body: "rewrite {\nname regex a b\nanswer name b a\nanswer value b a\n}", ok: true, kind: "name", match: "regex", from: "a", to: "b", answer: true, block: true},
+		{body: "rewrite name regex a b answer value b a", ok: true, kind: "name", match: "regex", from: "a", to: "b"},
+		{body: "rewrite name regex a b answer value auto name name b a", ok: true, kind: "name", match: "regex", from: "a", to: "b", answer: true},
+		{body: "rewrite name regex a b metadata answer auto", ok: true, kind: "name", match: "regex", from: "a", to: "b", answer: true},
 		{body: "rewrite continue {\nname prefix a b\n}", ok: true, kind: "name", match: "prefix", from: "a", to: "b", next: true, block: true},
 		{body: "rewrite ttl regex a 30", ok: true, kind: "ttl", match: "regex", from: "a", to: "30"},
 		{body: "rewrite type ANY HINFO"},
@@ -58,8 +61,8 @@ func TestParseRewrite(t *testing.T) {
 			continue
 		}
 		if r.kind != test.kind || r.match != test.match || r.from.Text != test.from || r.to.Text != test.to ||
-			r.next != test.next || r.hasAnswer() != test.answer || r.block != test.block {
-			t.Errorf("%q: %s %s %q %q, next %t, answer %t, block %t", test.body, r.kind, r.match, r.from.Text, r.to.Text, r.next, r.hasAnswer(), r.block)
+			r.next != test.next || r.mapsOwner() != test.answer || r.block != test.block {
+			t.Errorf("%q: %s %s %q %q, next %t, answer %t, block %t", test.body, r.kind, r.match, r.from.Text, r.to.Text, r.next, r.mapsOwner(), r.block)
 		}
 	}
 }
