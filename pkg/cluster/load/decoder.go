@@ -43,6 +43,9 @@ type decoder struct {
 	files   int
 	// left is how many bytes may still be read.
 	left int64
+	// yamlRead is how many bytes of YAML were read, objects how many objects.
+	yamlRead int64
+	objects  int
 	// held is the size of the ConfigMaps that were read.
 	held int64
 	errs []error
@@ -57,6 +60,8 @@ type decoder struct {
 // fileState is what is known of one file while it is read.
 type fileState struct {
 	source string
+	// size is that of a regular file in bytes, as far as it is known.
+	size int64
 	// objects counts the Kubernetes objects, those that are not read included.
 	objects int
 	// foreign is the line of the first value that is no Kubernetes object; 0 where there is none.
@@ -125,6 +130,9 @@ func (d *decoder) object(raw []byte, line int, listVersion, listKind string, dep
 		return at(line, d.readHeader(apiVersion, kind, raw))
 	}
 	d.file.objects++
+	if d.objects++; d.objects > d.o.Limits.Objects {
+		return at(line, fmt.Errorf("%w: the files hold more than %d objects", ErrLimit, d.o.Limits.Objects))
+	}
 	add, ok := readers(kind)
 	if !ok || (apiVersion != "" && !slices.Contains(add.groups, group)) {
 		d.skip(kind)

@@ -29,6 +29,8 @@ import (
 const (
 	defaultObjectLimit    = 16 << 20
 	defaultTotalLimit     = 4 << 30
+	defaultYAMLLimit      = 512 << 20
+	defaultObjectsLimit   = 1_000_000
 	defaultFilesLimit     = 100_000
 	defaultConfigMapLimit = 512 << 20
 	// maxText bounds a Corefile or a resolv.conf, in bytes.
@@ -42,6 +44,8 @@ const (
 func (l *Limits) setDefaults() {
 	l.Object = cmp.Or(l.Object, defaultObjectLimit)
 	l.Total = cmp.Or(l.Total, defaultTotalLimit)
+	l.YAML = cmp.Or(l.YAML, defaultYAMLLimit)
+	l.Objects = cmp.Or(l.Objects, defaultObjectsLimit)
 	l.Files = cmp.Or(l.Files, defaultFilesLimit)
 	l.ConfigMaps = cmp.Or(l.ConfigMaps, defaultConfigMapLimit)
 }
@@ -97,6 +101,9 @@ func (d *decoder) path(p string, stdin io.Reader) error {
 		return withoutPath(err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		d.file.size = info.Size()
+	}
 	return d.explicit(p, f)
 }
 

@@ -667,3 +667,28 @@ func TestWholeCluster(t *testing.T) {
 		t.Error("one namespace passes for a whole cluster")
 	}
 }
+
+// TestLimitsOfYAML: YAML and objects are bounded, and a file that is too large is refused before it is read.
+func TestLimitsOfYAML(t *testing.T) {
+	doc := "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n"
+	path := filepath.Join(t.TempDir(), "objects.yaml")
+	if err := os.WriteFile(path, []byte(strings.Repeat(doc, 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, limits := range map[string]Limits{
+		"size of the file":  {YAML: 1000},
+		"number of objects": {Objects: 99},
+	} {
+		_, err := Files(t.Context(), []string{path}, nil, Options{Limits: limits})
+		if !errors.Is(err, ErrLimit) {
+			t.Errorf("%s: the error is %v, want one that matches ErrLimit", name, err)
+		}
+	}
+	_, err := Files(t.Context(), []string{"-"}, strings.NewReader(strings.Repeat(doc, 100)), Options{Limits: Limits{YAML: 1000}})
+	if !errors.Is(err, ErrLimit) {
+		t.Errorf("standard input: the error is %v, want one that matches ErrLimit", err)
+	}
+	if _, err := Files(t.Context(), []string{path}, nil, Options{Limits: Limits{YAML: 10000, Objects: 100}}); err != nil {
+		t.Errorf("within the limits: %v", err)
+	}
+}

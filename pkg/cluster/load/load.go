@@ -43,6 +43,10 @@ type Limits struct {
 	Object int64
 	// Total bounds everything that one call reads, after decompression.
 	Total int64
+	// YAML bounds the YAML among it, which takes ten times as long to read as JSON.
+	YAML int64
+	// Objects bounds the number of Kubernetes objects.
+	Objects int
 	// Files bounds the number of files that one call looks at.
 	Files int
 	// ConfigMaps bounds the data of ConfigMaps that are held until it is known whether a pod uses them.

@@ -174,6 +174,9 @@ func (d *decoder) yamlText(j *jsonReader, text []byte, start int) error {
 
 // yaml reads one document that is in memory.
 func (d *decoder) yaml(text []byte, start int) error {
+	if err := d.countYAML(len(text)); err != nil {
+		return err
+	}
 	root, err := parseYAML(text)
 	if err != nil {
 		line, err := yamlFault(start, text, err)
@@ -187,6 +190,15 @@ func (d *decoder) yaml(text []byte, start int) error {
 		return nil
 	}
 	return d.node(root, start, "", "", 0)
+}
+
+// countYAML bounds how much YAML is read. A file that is too large by itself is refused at its first document.
+func (d *decoder) countYAML(n int) error {
+	d.yamlRead += int64(n)
+	if limit := d.o.Limits.YAML; d.yamlRead > limit || d.file.size > limit {
+		return fmt.Errorf("%w: more than %d bytes of YAML; JSON, which kubectl writes with -o json, is read ten times as fast", ErrLimit, limit)
+	}
+	return nil
 }
 
 // parseYAML returns the root of a document; nil for an empty one.
@@ -376,6 +388,9 @@ func (l *yamlList) emit() error {
 	}
 	text := l.item
 	l.item = l.item[:0]
+	if err := l.d.countYAML(len(text)); err != nil {
+		return err
+	}
 	root, err := parseYAML(text)
 	if err != nil {
 		line, err := yamlFault(l.at, text, err)
