@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/client-go/kubernetes"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
 // completeConfig gives the flags of kubectl that the plugin shares their completions: names of contexts, clusters and
@@ -58,13 +58,13 @@ func namespaceNames(ctx context.Context, config *genericclioptions.ConfigFlags) 
 	if err != nil {
 		return nil
 	}
-	client, err := kubernetes.NewForConfig(rest)
+	client, err := corev1.NewForConfig(rest)
 	if err != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	list, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
+	list, err := client.Namespaces().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil
 	}
