@@ -142,8 +142,11 @@ func TestAccounting(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	objects := []finding.Object{
-		{Kind: "Service", Namespace: "shop", Name: "api"}, {Kind: "Deployment", Namespace: "shop", Name: "api"},
-		{Kind: "Service", Namespace: "bank", Name: "api"}, {Kind: "Namespace", Name: "shop"}, {Kind: "Namespace", Name: "bank"},
+		{Kind: "Service", Namespace: "shop", Name: "api"},
+		{Kind: "Deployment", Namespace: "shop", Name: "api"},
+		{Kind: "Service", Namespace: "bank", Name: "api"},
+		{Kind: "Namespace", Name: "shop"},
+		{Kind: "Namespace", Name: "bank"},
 	}
 	analyzers := []*Analyzer{reports("names", objects, "DM1001", "DM1002"), reports("aliases", objects[:1], "DM2001")}
 	for _, test := range []struct {
@@ -157,14 +160,22 @@ func TestOptions(t *testing.T) {
 		{name: "skip wins", opts: Options{Checks: []string{"DM1", "DM2"}, Skip: []string{"DM1"}}, want: []string{"DM2001 Service shop/api"}},
 		{name: "namespace", opts: Options{Checks: []string{"DM1001"}, Namespace: "shop"}, want: []string{"DM1001 Namespace shop", "DM1001 Deployment shop/api", "DM1001 Service shop/api"}},
 		{name: "suppress code", opts: Options{Suppress: []Suppression{{Code: "dm1"}}}, want: []string{"DM2001 Service shop/api"}, suppressed: 10},
-		{name: "suppress object", opts: Options{Checks: []string{"DM1001"}, Suppress: []Suppression{{Object: "shop/*"}}},
-			want: []string{"DM1001 Namespace bank", "DM1001 Namespace shop", "DM1001 Service bank/api"}, suppressed: 2},
-		{name: "suppress kind", opts: Options{Checks: []string{"DM1001"}, Suppress: []Suppression{{Object: "*/api", Kind: "service"}}},
-			want: []string{"DM1001 Namespace bank", "DM1001 Namespace shop", "DM1001 Deployment shop/api"}, suppressed: 2},
-		{name: "suppress an object without namespace", opts: Options{Checks: []string{"DM1001"}, Suppress: []Suppression{{Object: "sh?p"}}},
-			want: []string{"DM1001 Namespace bank", "DM1001 Service bank/api", "DM1001 Deployment shop/api", "DM1001 Service shop/api"}, suppressed: 1},
-		{name: "suppress both", opts: Options{Namespace: "bank", Suppress: []Suppression{{Code: "DM1002", Object: "bank/api"}}},
-			want: []string{"DM1001 Namespace bank", "DM1001 Service bank/api", "DM1002 Namespace bank"}, suppressed: 1},
+		{
+			name: "suppress object", opts: Options{Checks: []string{"DM1001"}, Suppress: []Suppression{{Object: "shop/*"}}},
+			want: []string{"DM1001 Namespace bank", "DM1001 Namespace shop", "DM1001 Service bank/api"}, suppressed: 2,
+		},
+		{
+			name: "suppress kind", opts: Options{Checks: []string{"DM1001"}, Suppress: []Suppression{{Object: "*/api", Kind: "service"}}},
+			want: []string{"DM1001 Namespace bank", "DM1001 Namespace shop", "DM1001 Deployment shop/api"}, suppressed: 2,
+		},
+		{
+			name: "suppress an object without namespace", opts: Options{Checks: []string{"DM1001"}, Suppress: []Suppression{{Object: "sh?p"}}},
+			want: []string{"DM1001 Namespace bank", "DM1001 Service bank/api", "DM1001 Deployment shop/api", "DM1001 Service shop/api"}, suppressed: 1,
+		},
+		{
+			name: "suppress both", opts: Options{Namespace: "bank", Suppress: []Suppression{{Code: "DM1002", Object: "bank/api"}}},
+			want: []string{"DM1001 Namespace bank", "DM1001 Service bank/api", "DM1002 Namespace bank"}, suppressed: 1,
+		},
 		{name: "a broken pattern matches nothing", opts: Options{Checks: []string{"DM2"}, Suppress: []Suppression{{Object: "["}}}, want: []string{"DM2001 Service shop/api"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -213,8 +224,11 @@ func TestAnnotations(t *testing.T) {
 	s := &cluster.Snapshot{
 		Namespaces: []*corev1.Namespace{{ObjectMeta: meta("", "quiet", "DM1001")}, {ObjectMeta: meta("", "shop", "")}},
 		Services: []*corev1.Service{
-			{ObjectMeta: meta("shop", "one", "dm2001 , DM1001")}, {ObjectMeta: meta("shop", "prefix", "DM1")},
-			{ObjectMeta: meta("shop", "all", "*")}, {ObjectMeta: meta("shop", "odd", ",,")}, {ObjectMeta: meta("quiet", "svc", "")},
+			{ObjectMeta: meta("shop", "one", "dm2001 , DM1001")},
+			{ObjectMeta: meta("shop", "prefix", "DM1")},
+			{ObjectMeta: meta("shop", "all", "*")},
+			{ObjectMeta: meta("shop", "odd", ",,")},
+			{ObjectMeta: meta("quiet", "svc", "")},
 		},
 		ConfigMaps: []*corev1.ConfigMap{{ObjectMeta: meta("shop", "map", "DM1002")}},
 		Nodes:      []*corev1.Node{{ObjectMeta: meta("", "node", "DM1002")}},
@@ -222,8 +236,12 @@ func TestAnnotations(t *testing.T) {
 		Templates:  []*cluster.Workload{{Object: template, Ignore: "DM1002"}},
 	}
 	objects := []finding.Object{
-		owner, template, {Kind: "Namespace", Name: "quiet"}, {Kind: "Namespace", Name: "shop"}, {Kind: "Node", Name: "node"},
-		{Kind: "ConfigMap", Namespace: "shop", Name: "map"}, {Kind: "File", Name: "Corefile"},
+		owner, template,
+		{Kind: "Namespace", Name: "quiet"},
+		{Kind: "Namespace", Name: "shop"},
+		{Kind: "Node", Name: "node"},
+		{Kind: "ConfigMap", Namespace: "shop", Name: "map"},
+		{Kind: "File", Name: "Corefile"},
 	}
 	for _, svc := range s.Services {
 		objects = append(objects, finding.Object{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name})
@@ -251,8 +269,11 @@ func TestValidateSuppression(t *testing.T) {
 		s  Suppression
 		ok bool
 	}{
-		{Suppression{Code: "DM1001"}, true}, {Suppression{Object: "shop/*"}, true}, {Suppression{}, false},
-		{Suppression{Kind: "Service", Reason: "x"}, false}, {Suppression{Object: "["}, false},
+		{Suppression{Code: "DM1001"}, true},
+		{Suppression{Object: "shop/*"}, true},
+		{Suppression{}, false},
+		{Suppression{Kind: "Service", Reason: "x"}, false},
+		{Suppression{Object: "["}, false},
 	} {
 		if err := test.s.Validate(); (err == nil) != test.ok {
 			t.Errorf("%+v: %v", test.s, err)
@@ -271,8 +292,12 @@ func TestExpand(t *testing.T) {
 		{words: []string{"Names", "aliases"}, want: []string{"DM1001", "DM1002", "DM2001"}},
 		{words: []string{"dm1001", "DM1001"}, want: []string{"DM1001"}},
 		{words: []string{"DM1", "dm20"}, want: []string{"DM1", "DM20"}},
-		{words: []string{"DM9"}, fails: true}, {words: []string{"DM"}, fails: true}, {words: []string{""}, fails: true}, {words: []string{"name"}, fails: true},
-		{words: []string{"DM10011"}, fails: true}, {words: []string{"DM1001", "nothing"}, fails: true},
+		{words: []string{"DM9"}, fails: true},
+		{words: []string{"DM"}, fails: true},
+		{words: []string{""}, fails: true},
+		{words: []string{"name"}, fails: true},
+		{words: []string{"DM10011"}, fails: true},
+		{words: []string{"DM1001", "nothing"}, fails: true},
 	} {
 		got, err := Expand(test.words, analyzers)
 		if (err != nil) != test.fails || !slices.Equal(got, test.want) {

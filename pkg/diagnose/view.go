@@ -46,13 +46,13 @@ func (v *View) Workloads() []*cluster.Workload {
 	return v.workloads
 }
 
-// Memo returns what make returned for key the first time, so that analyzers which read the same inputs share work. Key
+// Memo returns what derive returned for key the first time, so that analyzers which read the same inputs share work. Key
 // is a value of a type that only its user has, as with context.WithValue.
-func Memo[T any](v *View, key any, make func(*View) T) T {
+func Memo[T any](v *View, key any, derive func(*View) T) T {
 	if got, ok := v.memo[key]; ok {
 		return got.(T)
 	}
-	t := make(v)
+	t := derive(v)
 	v.memo[key] = t
 	return t
 }

@@ -37,7 +37,8 @@ func (in input) snapshot(t testing.TB) *cluster.Snapshot {
 	return in.fixture.snapshot(t, in.files)
 }
 
-// inputs are the faults and the clean twins of all fixtures, and healthy clusters with all healthy workloads.
+// inputs are the faults and the clean twins of all fixtures, and healthy clusters of three kinds with all healthy
+// workloads.
 func inputs(t testing.TB) []input {
 	t.Helper()
 	var all []input
@@ -51,7 +52,8 @@ func inputs(t testing.TB) []input {
 	for _, f := range archives(t, "healthy/workloads-*") {
 		workloads = append(workloads, f.fault...)
 	}
-	for _, f := range archives(t, "healthy/infra-*") {
+	for _, name := range []string{"kubeadm", "gke-kube-dns", "kubespray-nodelocal"} {
+		f := archives(t, "healthy/infra-"+name)[0]
 		all = append(all, input{f, "healthy/" + f.name, slices.Concat(f.fault, workloads)})
 	}
 	return all

@@ -137,7 +137,7 @@ func namespaceNode(p *diagnose.Pass, l *lookup) bool {
 	if later != "" && strings.Contains(later, ".") && len(hint) == 0 {
 		fix = &finding.Fix{Summary: "use " + later + ". with a final dot", Commands: []string{explain(DM1002)}}
 	}
-	f.Evidence, f.Fix = append(evidence, hint...), fix
+	f.Evidence, f.Fix = slices.Concat(evidence, hint), fix
 	l.report(p, DM1002, f)
 	return true
 }

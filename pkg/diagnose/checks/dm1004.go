@@ -149,7 +149,7 @@ func capturedName(p *diagnose.Pass, l *lookup) bool {
 	if s == nil || !isTopLevel(l.lastLabel()) {
 		return false
 	}
-	reason := meansOutside(p, l, s)
+	reason := meansOutside(l, s)
 	if reason == "" {
 		return false
 	}
@@ -171,7 +171,7 @@ func capturedName(p *diagnose.Pass, l *lookup) bool {
 
 // meansOutside says why a reference to a.b means the name outside rather than Service a in namespace b; "" where
 // nothing shows it.
-func meansOutside(p *diagnose.Pass, l *lookup, s *corev1.Service) string {
+func meansOutside(l *lookup, s *corev1.Service) string {
 	if a := l.client.config.server.Answer(l.labels()[0] + "." + l.labels()[1] + "."); a.Known && a.HasAddress() {
 		return "the upstream answers " + l.host + " too"
 	}

@@ -56,10 +56,7 @@ func noSuchName(p *diagnose.Pass, l *lookup) bool {
 	if r.Verdict() == resolve.Resolves || len(r.Steps) == 0 {
 		return false
 	}
-	if slices.ContainsFunc(r.Steps, func(s resolve.Step) bool { return namesExisting(p, s.Name) }) {
-		return false
-	}
-	if !insideOnly(p, l) {
+	if !insideOnly(p, l) || slices.ContainsFunc(r.Steps, func(s resolve.Step) bool { return namesExisting(p, s.Name) }) {
 		return false
 	}
 	f := finding.Finding{

@@ -39,7 +39,8 @@ func (d dice) host() string {
 
 func (d dice) meta() metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: d.name(), Name: d.name(), Annotations: map[string]string{
-		diagnose.IgnoreAnnotation: d.pick("", "", "", "DM1", "*", ",", "DM2001,dm1002")}}
+		diagnose.IgnoreAnnotation: d.pick("", "", "", "DM1", "*", ",", "DM2001,dm1002"),
+	}}
 }
 
 func (d dice) some(n int, add func()) {
