@@ -610,7 +610,7 @@ func (p *faultyProxy) half(w http.ResponseWriter, r *http.Request) {
 	body := whole.Body.Bytes()
 	// A client that has gone is the client's affair.
 	if _, err := w.Write(body[:len(body)/2]); err == nil {
-		http.NewResponseController(w).Flush() //nolint:errcheck // see above
+		http.NewResponseController(w).Flush()
 	}
 }
 

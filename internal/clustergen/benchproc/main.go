@@ -33,7 +33,7 @@ const pageSize = 500
 func main() {
 	if err := start(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1) //nolint:forbidigo // this is a main
+		os.Exit(1)
 	}
 }
 
@@ -44,7 +44,7 @@ func start(args []string, out io.Writer) error {
 	case len(args) >= 2 && args[0] == "run":
 		return measure(args[1:], out)
 	}
-	return errors.New("usage: benchproc list KUBECONFIG | benchproc run PROGRAM ARG...")
+	return errors.New("the arguments are list KUBECONFIG, or run PROGRAM with its own")
 }
 
 // list reads the four kinds side by side, in pages of protobuf, and keeps nothing.
