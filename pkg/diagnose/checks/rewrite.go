@@ -19,7 +19,8 @@ var (
 		Title: "a rewrite rule loses the answer for glibc",
 		Doc: `A rule "rewrite name prefix|suffix|substring|regex" has no answer rule. The answer then carries the rewritten name as its
 owner, and not the name that was asked for. glibc drops such an answer ("No address associated with hostname"); musl and
-Go take it, so the name resolves in one image and not in another. Rules of type exact are always mapped back.
+Go take it, so the name resolves in one image and not in another. Rules of type exact are always mapped back. A rule with
+"answer value" alone maps the values of records and not their owners: a note, because it may be meant for PTR records.
 
 To mend it, add an answer rule. "answer auto" (from CoreDNS 1.8.4) maps owner names back; with suffix also the targets of
 CNAME and SRV:
@@ -160,11 +161,18 @@ func (c *corefileCheck) rewrites(b *corefile.Block) {
 			fix.Summary = "add answer auto"
 			fix.Diff = appendDiff(r.to, " answer auto")
 		}
-		c.say(DM3004, r.from, finding.Finding{
+		f := finding.Finding{
 			Message: fmt.Sprintf("rewrite %s %q has no answer rule: glibc drops the answer, because it bears the rewritten name",
 				r.match, r.from.Text),
 			Fix: fix,
-		})
+		}
+		if len(r.answers()) > 0 {
+			// Whoever maps the values alone may have records in mind whose owner nobody compares, such as PTR.
+			f.Severity = finding.Info
+			f.Message = fmt.Sprintf("rewrite %s %q maps values back and not the owner: glibc drops an answer with addresses",
+				r.match, r.from.Text)
+		}
+		c.say(DM3004, r.from, f)
 	}
 }
 
