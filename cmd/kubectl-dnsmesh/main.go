@@ -76,8 +76,7 @@ func printError(w interface{ Write([]byte) (int, error) }, err error) {
 
 // flatten takes an error of errors.Join apart, through a hint around it.
 func flatten(err error) []error {
-	var hint *hintError
-	if errors.As(err, &hint) && error(hint) == err {
+	if hint, ok := err.(*hintError); ok { //nolint:errorlint // only a hint around the whole error is taken off
 		err = hint.error
 	}
 	joined, ok := err.(interface{ Unwrap() []error })

@@ -60,9 +60,6 @@ func (p *page) write(s string) {
 	}
 }
 
-// line writes one line as it is, escaped.
-func (p *page) line(s string) { p.write(finding.Printable(s) + "\n") }
-
 // style is an SGR sequence of a terminal.
 type style string
 

@@ -20,7 +20,7 @@ func expandFS(files map[string]string, env map[string]string) Options {
 	}
 	return Options{
 		Path:   "/etc/coredns/Corefile",
-		Import: ImportFS(fsys, func(path string) string { return filepath.Base(path) }),
+		Import: ImportFS(fsys, filepath.Base),
 		Env: func(name string) (string, bool) {
 			value, ok := env[name]
 			return value, ok

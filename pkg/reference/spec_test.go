@@ -196,7 +196,8 @@ ephemeralContainers: [{name: debug, env: [{name: A_HOST, value: a}]}]
 func TestSpecContainer(t *testing.T) {
 	spec := &corev1.PodSpec{
 		Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: "c"}}}}},
+			LocalObjectReference: corev1.LocalObjectReference{Name: "c"},
+		}}}},
 		Containers: []corev1.Container{
 			{Name: "a", VolumeMounts: []corev1.VolumeMount{{Name: "v"}}},
 			{Name: "b", VolumeMounts: []corev1.VolumeMount{{Name: "v"}}, Env: []corev1.EnvVar{{Name: "X_HOST", Value: "x"}}},

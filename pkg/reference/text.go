@@ -96,8 +96,7 @@ func guess(text string) syntax {
 			continue
 		}
 		lines++
-		switch last := line[len(line)-1]; {
-		case last == ';' || last == '{':
+		if last := line[len(line)-1]; last == ';' || last == '{' {
 			directives++
 			continue
 		}
@@ -214,7 +213,7 @@ func (s *scanner) code(text string, first int) {
 // pairLines reads lines of keys and values.
 func (s *scanner) pairLines(text string, first int) {
 	base := len(s.path)
-	open := class(plain) // of a value that goes on in the next line
+	open := plain // of a value that goes on in the next line
 	goesOn := false
 	l := lines{text: text}
 	for l.next() && !s.full() {

@@ -131,8 +131,11 @@ func BenchmarkFromText(b *testing.B) {
 	hosts := strings.Repeat("ledger:\n  url: http://ledger:8080/x\n  brokers: a:9092,b:9092\n  logLevel: info\n", 200)
 	conf := strings.Repeat("    location / {\n        expires 30d;\n        gzip on;\n    }\n", 2000)
 	for _, bb := range []struct{ name, file, text string }{
-		{"plain", "a.yaml", plain}, {"prose", "a", prose}, {"properties", "a.properties", strings.Repeat("log.level.root=info\ncache.size = 100\n", 3000)},
-		{"hosts", "a.yaml", hosts}, {"conf", "a.conf", conf},
+		{"plain", "a.yaml", plain},
+		{"prose", "a", prose},
+		{"properties", "a.properties", strings.Repeat("log.level.root=info\ncache.size = 100\n", 3000)},
+		{"hosts", "a.yaml", hosts},
+		{"conf", "a.conf", conf},
 		{"json", "a.json", "[" + strings.Repeat(`{"level":"info","replicas":3,"message":"some words"},`+"\n", 3000) + "{}]"},
 	} {
 		b.Run(bb.name, func(b *testing.B) {

@@ -215,14 +215,14 @@ func unquote(v string) string {
 
 // urls reads every scheme://authority and tells whether there is one.
 func (s *scanner) urls(v string) bool {
-	any := false
+	found := false
 	for off := 0; ; {
 		i := strings.Index(v[off:], "://")
 		if i < 0 || s.full() {
-			return any
+			return found
 		}
 		i += off
-		any = true
+		found = true
 		s.url(v, off, i)
 		off = i + len("://")
 	}
