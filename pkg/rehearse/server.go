@@ -2,6 +2,7 @@ package rehearse
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -359,7 +360,13 @@ func (s *server) kubernetes(c *caddy.Controller) error {
 			return plugin.Error("kubernetes", err)
 		}
 	}
-	k.ClientConfig = clientConfig{s.api}
+	if err := s.api.start(); err != nil {
+		return err
+	}
+	// Whatever the Corefile says about the way to an API server (endpoint, tls, kubeconfig) does not count.
+	k.ClientConfig = nil
+	k.APIServerList = []string{s.api.url}
+	k.APICertAuth, k.APIClientCert, k.APIClientKey = "", "", ""
 	// The hook of the plugin asks ten times a second whether the objects are there, ours does so more often.
 	_, _, err := k.InitKubeCache(context.Background())
 	if err != nil {
@@ -445,16 +452,11 @@ func (k *snapshotKubernetes) uncertain(q dns.Question) string {
 func (s *server) stop() error {
 	var err error
 	if s.instance != nil {
-		for _, e := range s.instance.ShutdownCallbacks() {
-			if err == nil {
-				err = e
-			}
-		}
+		err = errors.Join(s.instance.ShutdownCallbacks()...)
 	}
-	s.api.close()
+	// The plugin's goroutines first, then the watches that they may still wait for.
 	s.controllers.Wait()
-	s.api.watches.Wait()
-	return err
+	return errors.Join(err, s.api.close())
 }
 
 // find returns the listener that a query is sent to.

@@ -1,15 +1,17 @@
 package rehearse
 
 import (
-	"bytes"
-	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"maps"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -18,30 +20,61 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/cluster"
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/resolve"
 )
 
-// api is an API server that has the objects of a snapshot and nothing ever changes in. It is asked through a
-// transport, without a connection.
+// api is an API server that has the objects of a snapshot and in which nothing ever changes. It listens on a loopback
+// port, under a path that nobody else knows, because that is how the kubernetes plugin reaches an API server.
 type api struct {
 	snapshot *cluster.Snapshot
 	index    *cluster.Index
 
+	secret string
+	server *http.Server
+	// url is empty until start.
+	url    string
+	serves sync.WaitGroup
+	// closed ends the watches, for which a server would wait.
+	closed chan struct{}
+
 	mu sync.Mutex
 	// lists are encoded answers by path and selector.
 	lists map[string][]byte
-	// watches counts those that are open.
-	watches sync.WaitGroup
-	closed  chan struct{}
 }
 
 func newAPI(s *cluster.Snapshot, ix *cluster.Index) *api {
-	return &api{snapshot: s, index: ix, lists: map[string][]byte{}, closed: make(chan struct{})}
+	return &api{snapshot: s, index: ix, lists: map[string][]byte{}, closed: make(chan struct{}), secret: "/" + rand.Text()}
+}
+
+// start listens, once.
+func (a *api) start() error {
+	if a.url != "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listening for the kubernetes plugin: %w", err)
+	}
+	a.url = "http://" + listener.Addr().String() + a.secret
+	a.server = &http.Server{
+		Handler: a, ReadHeaderTimeout: startTime,
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	a.serves.Go(func() { _ = a.server.Serve(listener) }) // it ends with http.ErrServerClosed
+	return nil
+}
+
+// close ends all watches and the server, and waits for that.
+func (a *api) close() error {
+	close(a.closed)
+	if a.server == nil {
+		return nil
+	}
+	err := a.server.Close()
+	a.serves.Wait()
+	return err
 }
 
 // placeholder4 and placeholder6 stand for the cluster IPs of Services that have none yet, as in manifests
@@ -51,119 +84,56 @@ var (
 	placeholder6 = netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 0xff})
 )
 
-// clientConfig is the configuration of the kubernetes plugin's client. It is a clientcmd.ClientConfig.
-type clientConfig struct{ api *api }
-
-// RawConfig is never asked for by the plugin.
-func (clientConfig) RawConfig() (clientcmdapi.Config, error) { return *clientcmdapi.NewConfig(), nil }
-
-// ClientConfig returns a client of the snapshot.
-func (c clientConfig) ClientConfig() (*rest.Config, error) {
-	return &rest.Config{
-		Host:      "http://snapshot.invalid",
-		Transport: c.api,
-		ContentConfig: rest.ContentConfig{
-			ContentType:        runtime.ContentTypeProtobuf,
-			AcceptContentTypes: runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON,
-		},
-		QPS: -1, // nobody is to be spared
-	}, nil
-}
-
-// Namespace is never asked for by the plugin.
-func (clientConfig) Namespace() (string, bool, error) { return metav1.NamespaceDefault, false, nil }
-
-// ConfigAccess is never asked for by the plugin.
-func (clientConfig) ConfigAccess() clientcmd.ConfigAccess { return nil }
-
-// RoundTrip implements http.RoundTripper: LIST and WATCH of what the plugin reads.
-func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		_ = r.Body.Close()
+// ServeHTTP answers LIST and WATCH of what the plugin reads.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path, ok := strings.CutPrefix(r.URL.Path, a.secret)
+	if !ok || r.Method != http.MethodGet {
+		refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, "this API server is for one reader")
+		return
 	}
 	query := r.URL.Query()
 	if query.Get("watch") == "true" {
 		if query.Get("sendInitialEvents") == "true" {
 			// The client then lists, which takes one message in place of one for each object.
-			return status(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is not offered")
+			refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is not offered")
+			return
 		}
-		return a.watch(r)
+		a.watch(w, r)
+		return
 	}
-	body, kind, err := a.list(r.URL.Path, query.Get("labelSelector"))
+	body, kind, err := a.list(path, query.Get("labelSelector"))
 	switch {
 	case err != nil:
-		return status(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
 	case body == nil:
-		return status(r, http.StatusNotFound, metav1.StatusReasonNotFound, "the snapshot has no "+r.URL.Path)
-	}
-	return response(r, http.StatusOK, kind, io.NopCloser(bytes.NewReader(body)), int64(len(body))), nil
-}
-
-func response(r *http.Request, code int, contentType string, body io.ReadCloser, length int64) *http.Response {
-	return &http.Response{
-		Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {contentType}}, Body: body, ContentLength: length, Request: r,
+		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the snapshot has no "+path)
+	default:
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = w.Write(body) // the reader has gone
 	}
 }
 
-func status(r *http.Request, code int, reason metav1.StatusReason, msg string) (*http.Response, error) {
-	body, err := json.Marshal(metav1.Status{
+func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, msg string) {
+	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(metav1.Status{ // the reader has gone
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: msg,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return response(r, code, runtime.ContentTypeJSON, io.NopCloser(bytes.NewReader(body)), int64(len(body))), nil
 }
 
 // watch answers with a stream in which nothing happens until one side ends it.
-func (a *api) watch(r *http.Request) (*http.Response, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (a *api) watch(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", runtime.ContentTypeProtobuf+";stream=watch")
+	w.WriteHeader(http.StatusOK)
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		return
+	}
 	select {
+	case <-r.Context().Done():
 	case <-a.closed:
-		return nil, ErrStopped
-	default:
 	}
-	a.watches.Add(1)
-	s := &stream{api: a, ctx: r.Context(), done: make(chan struct{})}
-	return response(r, http.StatusOK, runtime.ContentTypeProtobuf+";stream=watch", s, -1), nil
-}
-
-// close ends all watches and those to come.
-func (a *api) close() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	close(a.closed)
-}
-
-// stream is the body of a watch.
-type stream struct {
-	api  *api
-	ctx  context.Context //nolint:containedctx // the request's, which ends the body
-	done chan struct{}
-	once sync.Once
-}
-
-// Read blocks until the watch ends.
-func (s *stream) Read([]byte) (int, error) {
-	select {
-	case <-s.ctx.Done():
-	case <-s.done:
-	case <-s.api.closed:
-	}
-	return 0, io.EOF
-}
-
-// Close ends the watch.
-func (s *stream) Close() error {
-	s.once.Do(func() {
-		close(s.done)
-		s.api.watches.Done()
-	})
-	return nil
 }
 
 // list returns the encoded list of a path and its content type; nil if the snapshot does not know the kind.
