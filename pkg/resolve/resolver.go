@@ -59,90 +59,10 @@ func (r Resolver) skipsInvalid() bool {
 	return r.Library == Go || r.Library == Musl && !r.Version.Before(1, 2, 4)
 }
 
-// judge says what the resolver does after an answer to a candidate of the search, and with what status the look-up
-// ends if no other candidate changes it.
+// judge says what the resolver does after an answer of its only nameserver, and with what status the look-up ends if no
+// other candidate changes it.
 func (r Resolver) judge(a Answer) (Action, Status) {
-	switch r.Library {
-	case Musl:
-		return judgeMusl(a)
-	case Go:
-		return judgeGo(a)
-	}
-	return judgeGlibc(a)
-}
-
-// judgeGlibc follows __res_context_query and the switch in __res_context_search: two replies are one result, in which
-// a good reply outweighs a bad one.
-func judgeGlibc(a Answer) (Action, Status) {
-	switch {
-	case a.HasAddress():
-		return Take, Resolved
-	case a.A == Reply{Records: AliasAlone}, a.AAAA == Reply{Records: AliasAlone}:
-		// The search is over, because a record came; gaih_getanswer then finds no address among the records.
-		return Stop, NoAddress
-	}
-	code := a.A.Rcode
-	if code == NoError {
-		code = a.AAAA.Rcode
-	}
-	switch code {
-	case NoError:
-		return Next, NoAddress
-	case NXDomain:
-		return Next, NotFound
-	case ServFail:
-		// The search looks at the code of the first reply (A) alone: a SERVFAIL for AAAA beside NODATA for A leaves
-		// the list.
-		if a.A.Rcode == ServFail {
-			return Next, TryAgain
-		}
-		return LeaveList, TryAgain
-	case NoReply:
-		return LeaveList, TryAgain
-	}
-	return LeaveList, Failed
-}
-
-// judgeMusl follows name_from_dns: the replies are looked at in the order A, AAAA, and the first that is not NOERROR
-// decides, so a bad reply for AAAA outweighs a good one for A. Codes other than NOERROR and NXDOMAIN are no replies at
-// all to __res_msend_rc, which waits for a better one until its time is over.
-func judgeMusl(a Answer) (Action, Status) {
-	for _, r := range []Reply{a.A, a.AAAA} {
-		switch r.Rcode {
-		case NoError:
-		case NXDomain:
-			return Next, NotFound
-		default:
-			return Stop, TryAgain
-		}
-	}
-	if a.HasAddress() {
-		return Take, Resolved
-	}
-	return Stop, NoAddress
-}
-
-// judgeGo follows goLookupIPCNAMEOrder without StrictErrors: every name of the list is tried until one gave an
-// address; the replies count each for itself.
-func judgeGo(a Answer) (Action, Status) {
-	if a.HasAddress() {
-		return Take, Resolved
-	}
-	worst := NotFound
-	for _, r := range []Reply{a.A, a.AAAA} {
-		switch r.Rcode {
-		case NoError, NXDomain:
-		case ServFail, NoReply:
-			worst = TryAgain
-		default:
-			if worst == NotFound {
-				worst = Failed
-			}
-		}
-	}
-	if worst == NotFound && a.A.Rcode != NXDomain {
-		// Go reports both as "no such host".
-		return Next, NoAddress
-	}
-	return Next, worst
+	e := newExchange(r, NewConfig(), Nameservers{Ask: []func(string) Answer{func(string) Answer { return a }}})
+	_, action, status := e.ask("")
+	return action, status
 }

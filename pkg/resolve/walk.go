@@ -46,11 +46,12 @@ const (
 	Literal
 	// NotFound: the name does not exist.
 	NotFound
-	// NoAddress: the name exists and has no address ("No address associated with hostname").
+	// NoAddress: the name exists and has no address. glibc and musl from 1.2.4 say "No address associated with hostname",
+	// Go and older musl what they say of a name that does not exist, and so does glibc where an alias leads nowhere.
 	NoAddress
 	// TryAgain: a temporary failure (EAI_AGAIN).
 	TryAgain
-	// Failed: a permanent failure of the servers (EAI_FAIL, "server misbehaving").
+	// Failed: a permanent failure of the servers ("server misbehaving" in Go; glibc says "Name or service not known").
 	Failed
 	// Invalid: the host is no name that can be asked for.
 	Invalid
@@ -126,6 +127,9 @@ func Candidates(r Resolver, cfg Config, host string) []Candidate {
 	bare := Candidate{Bare: true}
 	bare.Name, _ = Absolute(host) // valid, or withoutQuery had said so
 	if strings.HasSuffix(host, ".") {
+		if r.Library == Go && isOnion(bare.Name) {
+			return nil
+		}
 		return []Candidate{bare}
 	}
 	first := strings.Count(host, ".") >= cfg.NDots
@@ -168,6 +172,9 @@ func Candidates(r Resolver, cfg Config, host string) []Candidate {
 	if !first && !rooted {
 		list = append(list, bare)
 	}
+	if r.Library == Go {
+		list = slices.DeleteFunc(list, func(c Candidate) bool { return isOnion(c.Name) })
+	}
 	return list
 }
 
@@ -179,11 +186,26 @@ func (r Resolver) withoutQuery(cfg Config, host string) (Status, bool) {
 	if _, err := Absolute(host); err != nil || host == "." {
 		return Invalid, true
 	}
-	if r.Library == Go && (!isGoName(host) || strings.HasSuffix(strings.ToLower(strings.TrimSuffix(host, ".")), ".onion")) {
-		// RFC 7686: Go asks no DNS server for names under onion.
+	if r.Library == Go && !isGoName(host) || r.Library == Glibc && !isGlibcName(host) {
 		return NotFound, true
 	}
 	return 0, false
+}
+
+// isOnion tells whether an absolute name is one for which Go asks no DNS server (RFC 7686; avoidDNS in
+// dnsclient_unix.go).
+func isOnion(name string) bool { return strings.HasSuffix(name, ".onion.") }
+
+// isGlibcName follows res_hnok: letters, digits, hyphens and underscores, and no hyphen at the start of the name.
+func isGlibcName(host string) bool {
+	for i := range len(host) {
+		switch c := host[i]; {
+		case isDigit(c), 'a' <= c|0x20 && c|0x20 <= 'z', c == '_', c == '.', c == '-' && i > 0:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // inHosts tells whether host stands in the hosts file. localhost always does.
@@ -219,18 +241,26 @@ func isGoName(host string) bool {
 // It ends after at most len(cfg.Search)+2 calls. Where an answer is unknown, the walk goes on with the answer that is
 // assumed if it leads to no address.
 func Walk(r Resolver, cfg Config, host string, ask func(name string) Answer) Result {
+	return WalkServers(r, cfg, host, Nameservers{Ask: []func(string) Answer{ask}})
+}
+
+// WalkServers is Walk with several nameservers; none stands for one that is silent. The answer of a step is that of
+// the nameserver whose reply counts, which may be another one for A than for AAAA; if none counts, that of the last.
+func WalkServers(r Resolver, cfg Config, host string, servers Nameservers) Result {
 	res := Result{Resolver: r, Host: host, By: -1}
 	if status, ends := r.withoutQuery(cfg, host); ends {
 		res.Status = status
 		return res
 	}
+	e := newExchange(r, cfg, servers)
+	e.host = host
 	left := false
 	for _, c := range Candidates(r, cfg, host) {
 		// After leaving the list, glibc asks for the name as typed once more, not for the one of the domain ".".
 		if left && (!c.Bare || c.Domain != "") {
 			continue
 		}
-		step := r.step(c, ask)
+		step := e.step(c)
 		res.Steps = append(res.Steps, step)
 		if step.Action == Take || step.Action == Stop {
 			break
@@ -240,7 +270,7 @@ func Walk(r Resolver, cfg Config, host string, ask func(name string) Answer) Res
 	if left && !res.triedBare() {
 		// The list held ".", behind the place where the search left it, so Candidates does not end in the bare name.
 		name, _ := Absolute(host)
-		res.Steps = append(res.Steps, r.step(Candidate{Name: name, Bare: true}, ask))
+		res.Steps = append(res.Steps, e.step(Candidate{Name: name, Bare: true}))
 	}
 	res.finish()
 	return res
@@ -250,15 +280,15 @@ func (res Result) triedBare() bool {
 	return slices.ContainsFunc(res.Steps, func(s Step) bool { return s.Bare })
 }
 
-func (r Resolver) step(c Candidate, ask func(string) Answer) Step {
+func (e *exchange) step(c Candidate) Step {
 	switch {
 	case c.Unseen:
 		return Step{Candidate: c, Answer: Unknown("the node's search domains are not known"), Action: Next, Status: NotFound}
 	case c.Invalid:
-		return r.invalidStep(c)
+		return e.invalidStep(c)
 	}
-	s := Step{Candidate: c, Answer: ask(c.Name)}
-	s.Action, s.Status = r.judge(s.Answer)
+	s := Step{Candidate: c}
+	s.Answer, s.Action, s.Status = e.ask(c.Name)
 	if s.Action == LeaveList && c.Bare && c.Domain == "" {
 		// The name as it was typed is not on the list: whatever its error, __res_context_search goes on with the list.
 		s.Action = Next
@@ -268,13 +298,18 @@ func (r Resolver) step(c Candidate, ask func(string) Answer) Step {
 		a := Unknown(s.Answer.Note)
 		a.Aliases, a.Match, a.Addresses = s.Answer.Aliases, s.Answer.Match, s.Answer.Addresses
 		s.Answer = a
-		s.Action, s.Status = r.judge(a)
+		s.Action, s.Status = e.resolver.judge(a)
 	}
 	return s
 }
 
+// muslName is the size of the buffer in which every musl puts host, dot and search domain together. It passes over a
+// domain that does not fit (name_from_dns_search).
+const muslName = 256
+
 // invalidStep is what happens at a candidate that is no valid name.
-func (r Resolver) invalidStep(c Candidate) Step {
+func (e *exchange) invalidStep(c Candidate) Step {
+	r := e.resolver
 	s := Step{Candidate: c, Answer: Answer{Known: true, Note: "not a valid name, so nobody is asked"}}
 	switch {
 	case r.skipsInvalid():
@@ -283,6 +318,8 @@ func (r Resolver) invalidStep(c Candidate) Step {
 		// musl before 1.2.4 sends a malformed query for "host..", which nobody answers.
 		s.Answer = Negative(NoReply, `malformed query for the search domain "."`)
 		s.Action, s.Status = Stop, TryAgain
+	case r.Library == Musl && len(e.host)+len(c.Domain) >= muslName:
+		s.Action, s.Status = Next, NotFound
 	case r.Library == Musl:
 		s.Action, s.Status = Stop, NotFound
 	default:

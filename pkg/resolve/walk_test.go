@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -20,8 +21,12 @@ func table(answers map[string]Answer) func(string) Answer {
 
 func found(text string) Answer { return Found(mustAddr(text)) }
 
-// both gives one reply to both types.
-func both(r Reply) Answer { return Answer{Known: true, A: r, AAAA: r} }
+// withAAAA has an address for A beside another reply for AAAA.
+func withAAAA(r Reply) Answer {
+	a := found("192.0.2.1")
+	a.AAAA = r
+	return a
+}
 
 var (
 	musl123 = Resolver{Musl, Version{1, 2, 3}}
@@ -54,22 +59,25 @@ func podSearch() Config {
 	return PodConfig(PodDNS{Namespace: "n"}, Cluster{Domain: "cluster.local."}, &node)
 }
 
-// TestSearchEnds is the table "What else ends or continues a search": the answer stands at the second search domain, and
-// the third would answer; at the end the bare name would.
-func TestSearchEnds(t *testing.T) {
-	const (
-		second = "my-app.svc.cluster.local."
-		third  = "my-app.cluster.local."
-		bare   = "my-app."
-	)
-	tests := []struct {
-		name   string
-		answer Answer
-		// For each resolver: what it does, and the end of the look-up when the third domain answers, and when only
-		// the bare name does.
-		glibc, musl, golang Action
-		thirdOf, bareOf     [3]Status
-	}{
+// Names of a search of podSearch for "my-app".
+const (
+	secondName = "my-app.svc.cluster.local."
+	thirdName  = "my-app.cluster.local."
+	bareName   = "my-app."
+)
+
+// searchEnd is an answer at the second search domain and what comes of it.
+type searchEnd struct {
+	name   string
+	answer Answer
+	// For each resolver: what it does, and the end of the look-up when the third domain answers, and when only the bare
+	// name does.
+	glibc, musl, golang Action
+	thirdOf, bareOf     [3]Status
+}
+
+func searchEnds() []searchEnd {
+	return []searchEnd{
 		{
 			"NXDOMAIN", Negative(NXDomain, ""), Next, Next, Next,
 			[3]Status{Resolved, Resolved, Resolved}, [3]Status{Resolved, Resolved, Resolved},
@@ -107,13 +115,17 @@ func TestSearchEnds(t *testing.T) {
 			[3]Status{Resolved, Resolved, Resolved}, [3]Status{Resolved, Resolved, Resolved},
 		},
 	}
-	for _, tt := range tests {
+}
+
+// TestSearchEnds is the table of what ends or continues a search. TestE2EStubResolvers puts it to the real resolvers.
+func TestSearchEnds(t *testing.T) {
+	for _, tt := range searchEnds() {
 		t.Run(tt.name, func(t *testing.T) {
 			for i, r := range Measured() {
 				want := []Action{tt.glibc, tt.musl, tt.golang}[i]
-				for where, ends := range map[string][3]Status{third: tt.thirdOf, bare: tt.bareOf} {
-					res := Walk(r, podSearch(), "my-app", table(map[string]Answer{second: tt.answer, where: found("192.0.2.2")}))
-					if res.Steps[1].Name != second || res.Steps[1].Action != want {
+				for where, ends := range map[string][3]Status{thirdName: tt.thirdOf, bareName: tt.bareOf} {
+					res := Walk(r, podSearch(), "my-app", table(map[string]Answer{secondName: tt.answer, where: found("192.0.2.2")}))
+					if res.Steps[1].Name != secondName || res.Steps[1].Action != want {
 						t.Errorf("%s at %s: %s, want %s", r, res.Steps[1].Name, res.Steps[1].Action, want)
 					}
 					if res.Status != ends[i] {
@@ -125,16 +137,18 @@ func TestSearchEnds(t *testing.T) {
 	}
 }
 
-// TestSearchOrder says which names are asked, in which order, when none exists.
-func TestSearchOrder(t *testing.T) {
+// searchOrder is a look-up of a name that does not exist, and the names that are asked.
+type searchOrder struct {
+	name, host string
+	resolver   Resolver
+	ndots      int
+	search     []string
+	want       []string
+}
+
+func searchOrders() []searchOrder {
 	search := []string{"n.svc.cluster.local.", "svc.cluster.local."}
-	tests := []struct {
-		name, host string
-		resolver   Resolver
-		ndots      int
-		search     []string
-		want       []string
-	}{
+	return []searchOrder{
 		{"single label, glibc", "a", glibc, 5, search, []string{"a.n.svc.cluster.local.", "a.svc.cluster.local.", "a."}},
 		{"single label, musl", "a", musl123, 5, search, []string{"a.n.svc.cluster.local.", "a.svc.cluster.local.", "a."}},
 		{"single label, Go", "a", golang, 5, search, []string{"a.n.svc.cluster.local.", "a.svc.cluster.local.", "a."}},
@@ -153,11 +167,25 @@ func TestSearchOrder(t *testing.T) {
 		{"root on the list, Go drops it", "a", golang, 5, []string{".", "x."}, []string{"a.x.", "a."}},
 		{"root on the list, musl from 1.2.4 passes over it", "a", musl124, 5, []string{".", "x."}, []string{"a.x.", "a."}},
 		{"root on the list, musl before 1.2.4 fails there", "a", musl123, 5, []string{"x.", "."}, []string{"a.x."}},
-		{"onion, Go asks nobody (RFC 7686)", "a.onion", golang, 5, search, nil},
+		{"onion, Go asks nobody for such names (RFC 7686)", "a.onion.", golang, 5, search, nil},
+		{"onion, Go still uses the list", "a.Onion", golang, 5, search, []string{"a.onion.n.svc.cluster.local.", "a.onion.svc.cluster.local."}},
+		{"onion on the list, Go", "a", golang, 5, []string{"b.onion.", "x."}, []string{"a.x.", "a."}},
+		{"a domain twice on the list is asked twice, glibc", "a", glibc, 5, []string{"x.", "x."}, []string{"a.x.", "a.x.", "a."}},
+		{"a domain twice on the list is asked twice, musl", "a", musl123, 5, []string{"x.", "x."}, []string{"a.x.", "a.x.", "a."}},
+		{"a domain twice on the list is asked twice, Go", "a", golang, 5, []string{"x.", "x."}, []string{"a.x.", "a.x.", "a."}},
+		{"glibc asks nobody for what is no host name (res_hnok)", "-a", glibc, 5, search, nil},
+		{"glibc takes an asterisk for no host name", "*.a", glibc, 5, nil, nil},
+		{"glibc takes hyphens at other places", "a-.-b", glibc, 5, nil, []string{"a-.-b."}},
+		{"musl asks for all of these", "-a+*.b", musl123, 5, nil, []string{"-a+*.b."}},
 		{"onion, glibc", "a.onion", glibc, 5, nil, []string{"a.onion."}},
 		{"no search list", "a", musl123, 5, nil, []string{"a."}},
 	}
-	for _, tt := range tests {
+}
+
+// TestSearchOrder says which names are asked, in which order, when none exists. TestE2EStubResolvers puts the same to the real
+// resolvers.
+func TestSearchOrder(t *testing.T) {
+	for _, tt := range searchOrders() {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := NewConfig()
 			cfg.NDots, cfg.Search = tt.ndots, tt.search
@@ -176,17 +204,19 @@ func TestSearchOrder(t *testing.T) {
 	}
 }
 
-// TestWalkCourses follows whole look-ups that a single answer does not explain.
-func TestWalkCourses(t *testing.T) {
-	tests := []struct {
-		name     string
-		resolver Resolver
-		host     string
-		search   []string
-		ndots    int
-		answers  map[string]Answer
-		want     string
-	}{
+// course is a whole look-up that a single answer does not explain.
+type course struct {
+	name     string
+	resolver Resolver
+	host     string
+	search   []string
+	ndots    int
+	answers  map[string]Answer
+	want     string
+}
+
+func courses() []course {
+	return []course{
 		{
 			"musl: search . alone fails every name under ndots after a malformed query", musl123, "a.example", []string{"."}, 5,
 			map[string]Answer{"a.example.": found("192.0.2.1")},
@@ -194,18 +224,18 @@ func TestWalkCourses(t *testing.T) {
 		},
 		{
 			"musl: a bad AAAA outweighs a good A", musl123, "a", []string{"x.", "y."}, 5,
-			map[string]Answer{"a.x.": {Known: true, A: Reply{Records: Address}, AAAA: Reply{Rcode: NXDomain}}, "a.y.": {Known: true, A: Reply{Records: Address}, AAAA: Reply{Rcode: ServFail}}},
-			"a.x.: address, goes on\na.y.: address, stops\ntemporary failure by -1\n",
+			map[string]Answer{"a.x.": withAAAA(Reply{Rcode: NXDomain}), "a.y.": withAAAA(Reply{Rcode: ServFail})},
+			"a.x.: address 192.0.2.1, goes on\na.y.: address 192.0.2.1, stops\ntemporary failure by -1\n",
 		},
 		{
 			"glibc: a good A outweighs a bad AAAA", glibc, "a", []string{"x."}, 5,
-			map[string]Answer{"a.x.": {Known: true, A: Reply{Records: Address}, AAAA: Reply{Rcode: ServFail}}},
-			"a.x.: address, takes it\nresolved by 0\n",
+			map[string]Answer{"a.x.": withAAAA(Reply{Rcode: ServFail})},
+			"a.x.: address 192.0.2.1, takes it\nresolved by 0\n",
 		},
 		{
 			"Go: a good A outweighs a bad AAAA", golang, "a", []string{"x."}, 5,
-			map[string]Answer{"a.x.": {Known: true, A: Reply{Records: Address}, AAAA: Reply{Rcode: NXDomain}}},
-			"a.x.: address, takes it\nresolved by 0\n",
+			map[string]Answer{"a.x.": withAAAA(Reply{Rcode: NXDomain})},
+			"a.x.: address 192.0.2.1, takes it\nresolved by 0\n",
 		},
 		{
 			"glibc: REFUSED for the name as typed does not spare the list", glibc, "a.b", []string{"x."}, 1,
@@ -233,9 +263,39 @@ func TestWalkCourses(t *testing.T) {
 			"a.x.: SERVFAIL, goes on\na.: NXDOMAIN, goes on\ntemporary failure by -1\n",
 		},
 		{
-			"glibc: NODATA for A beside SERVFAIL for AAAA leaves the list", glibc, "a", []string{"x.", "y."}, 5,
+			"glibc: SERVFAIL for AAAA beside NODATA for A counts as NODATA", glibc, "a", []string{"x.", "y."}, 5,
 			map[string]Answer{"a.x.": {Known: true, AAAA: Reply{Rcode: ServFail}}, "a.y.": found("192.0.2.1")},
-			"a.x.: A NODATA, AAAA SERVFAIL, leaves the search list\na.: NXDOMAIN, goes on\nname not found by -1\n",
+			"a.x.: A NODATA, AAAA SERVFAIL, goes on\na.y.: address 192.0.2.1, takes it\nresolved by 1\n",
+		},
+		{
+			"glibc: NODATA for AAAA beside REFUSED for A counts as NODATA", glibc, "a", []string{"x.", "y."}, 5,
+			map[string]Answer{"a.x.": {Known: true, A: Reply{Rcode: Refused}}, "a.y.": found("192.0.2.1")},
+			"a.x.: A REFUSED, AAAA NODATA, goes on\na.y.: address 192.0.2.1, takes it\nresolved by 1\n",
+		},
+		{
+			"glibc: FORMERR is an answer and leaves the list, whatever the other", glibc, "a", []string{"x.", "y."}, 5,
+			map[string]Answer{"a.x.": {Known: true, A: Reply{Rcode: FormErr}, AAAA: Reply{Rcode: NXDomain}}, "a.y.": found("192.0.2.1")},
+			"a.x.: A FORMERR, AAAA NXDOMAIN, leaves the search list\na.: NXDOMAIN, goes on\nname not found by -1\n",
+		},
+		{
+			"glibc: no reply for AAAA beside NODATA for A counts as NODATA, in the end", glibc, "a", []string{"x.", "y."}, 5,
+			map[string]Answer{"a.x.": {Known: true, AAAA: Reply{Rcode: NoReply}}, "a.y.": found("192.0.2.1")},
+			"a.x.: A NODATA, AAAA no reply, goes on\na.y.: address 192.0.2.1, takes it\nresolved by 1\n",
+		},
+		{
+			"glibc: no reply for A leaves the list, for all that there is a good AAAA", glibc, "a", []string{"x.", "y."}, 5,
+			map[string]Answer{"a.x.": {Known: true, A: Reply{Rcode: NoReply}, AAAA: Reply{Records: Address}, Addresses: []netip.Addr{mustAddr("2001:db8::1")}}, "a.y.": found("192.0.2.1")},
+			"a.x.: address 2001:db8::1, leaves the search list\na.: NXDOMAIN, goes on\nname not found by -1\n",
+		},
+		{
+			"glibc: REFUSED everywhere ends as a temporary failure", glibc, "a.", nil, 5,
+			map[string]Answer{"a.": Negative(Refused, "")},
+			"a.: REFUSED, goes on\ntemporary failure by -1\n",
+		},
+		{
+			"musl: NXDOMAIN for A is enough, whatever happened to AAAA", musl123, "a", []string{"x."}, 5,
+			map[string]Answer{"a.x.": {Known: true, A: Reply{Rcode: NXDomain}, AAAA: Reply{Rcode: ServFail}}, "a.": found("192.0.2.1")},
+			"a.x.: A NXDOMAIN, AAAA SERVFAIL, goes on\na.: address 192.0.2.1, takes it\nresolved by 1\n",
 		},
 		{
 			"Go: the error of the name as typed counts", golang, "a", []string{"x."}, 5,
@@ -248,7 +308,11 @@ func TestWalkCourses(t *testing.T) {
 			"a.x.: address 2001:db8::1, takes it\nresolved by 0\n",
 		},
 	}
-	for _, tt := range tests {
+}
+
+// TestWalkCourses follows the courses. TestE2EStubResolvers puts them to the real resolvers.
+func TestWalkCourses(t *testing.T) {
+	for _, tt := range courses() {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := NewConfig()
 			cfg.NDots, cfg.Search = tt.ndots, tt.search
