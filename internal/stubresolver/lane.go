@@ -145,7 +145,9 @@ func (l *Lane) stop() error {
 	for _, p := range l.probes {
 		p.in.Close()
 		p.out.Close()
-		p.process.Kill() // or it has ended with the thread
+		if err := p.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			errs = append(errs, fmt.Errorf("ending a probe: %w", err))
+		}
 		if _, err := p.process.Wait(); err != nil {
 			errs = append(errs, fmt.Errorf("ending a probe: %w", err))
 		}

@@ -60,6 +60,20 @@ func Build(source, dir string) ([]Program, error) {
 	}, nil
 }
 
+// Compiled returns probes that were compiled elsewhere, such as testdata/probe.c on an Alpine, linked statically. text
+// names them as LIBRARY=VERSION=PATH, with blanks between.
+func Compiled(text string) ([]Program, error) {
+	var list []Program
+	for word := range strings.FieldsSeq(text) {
+		part := strings.SplitN(word, "=", 3)
+		if len(part) != 3 || part[0] != "glibc" && part[0] != "musl" {
+			return nil, fmt.Errorf("reading the list of probes: %q is not glibc=VERSION=PATH or musl=VERSION=PATH", word)
+		}
+		list = append(list, Program{Library: part[0], Version: part[1], command: part[2]})
+	}
+	return list, nil
+}
+
 func goBuild(dir, out string) *exec.Cmd {
 	cmd := exec.Command("go", "build", "-o", out, ".")
 	cmd.Dir = dir

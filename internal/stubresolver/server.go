@@ -151,12 +151,13 @@ func (n *nameservers) servePackets(server int) {
 			return
 		}
 		if size == 1 {
-			conn.WriteTo(buf[:1], from) // the barrier of queries, which reports if nothing comes back
+			if _, err := conn.WriteTo(buf[:1], from); err != nil { // the barrier of queries
+				n.fail(err)
+			}
 			continue
 		}
 		n.answer(server, buf[:size], false, func(reply []byte) {
-			// The one who asked may be gone.
-			conn.WriteTo(reply, from)
+			_, _ = conn.WriteTo(reply, from) // the one who asked may be gone
 		})
 	}
 }
@@ -182,7 +183,9 @@ func (n *nameservers) serveStream(server int, conn net.Conn) {
 			// Go gives up after its time-out, glibc waits until the connection is closed.
 			deadline = time.Now().Add(silence)
 		}
-		conn.SetReadDeadline(deadline)
+		if conn.SetReadDeadline(deadline) != nil {
+			return
+		}
 		var length [2]byte
 		if _, err := io.ReadFull(conn, length[:]); err != nil {
 			return
@@ -194,7 +197,7 @@ func (n *nameservers) serveStream(server int, conn net.Conn) {
 		silent = true
 		n.answer(server, query, true, func(reply []byte) {
 			silent = false
-			conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...))
+			_, _ = conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...))
 		})
 	}
 }

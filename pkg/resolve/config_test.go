@@ -166,56 +166,79 @@ func TestPodConfig(t *testing.T) {
 		want    Config
 	}{
 		{
-			"ClusterFirst leaves out the node's options", PodDNS{Namespace: "n", Policy: ClusterFirst}, cluster, &node,
+			"ClusterFirst leaves out the node's options",
+			PodDNS{Namespace: "n", Policy: ClusterFirst},
+			cluster, &node,
 			Config{Nameservers: []string{"10.96.0.10"}, Search: append(slices.Clone(own), "corp.example.org."), NDots: 5, Options: []string{"ndots:5"}},
 		},
 		{
-			"no policy is ClusterFirst", PodDNS{Namespace: "N"}, cluster, &node,
+			"no policy is ClusterFirst",
+			PodDNS{Namespace: "N"},
+			cluster, &node,
 			Config{Nameservers: []string{"10.96.0.10"}, Search: append(slices.Clone(own), "corp.example.org."), NDots: 5, Options: []string{"ndots:5"}},
 		},
 		{
-			"an unknown policy is ClusterFirst, in the host's network too", PodDNS{Namespace: "n", Policy: "Odd", HostNetwork: true}, cluster, &node,
+			"an unknown policy is ClusterFirst, in the host's network too",
+			PodDNS{Namespace: "n", Policy: "Odd", HostNetwork: true},
+			cluster, &node,
 			Config{Nameservers: []string{"10.96.0.10"}, Search: append(slices.Clone(own), "corp.example.org."), NDots: 5, Options: []string{"ndots:5"}},
 		},
 		{
-			"ClusterFirst in the host's network is Default", PodDNS{Namespace: "n", Policy: ClusterFirst, HostNetwork: true}, cluster, &node,
+			"ClusterFirst in the host's network is Default",
+			PodDNS{Namespace: "n", Policy: ClusterFirst, HostNetwork: true},
+			cluster, &node,
 			Config{Nameservers: []string{"192.0.2.53"}, Search: []string{"corp.example.org."}, NDots: 2, Options: []string{"ndots:2", "rotate"}},
 		},
 		{
-			"ClusterFirstWithHostNet", PodDNS{Namespace: "n", Policy: ClusterFirstWithHostNet, HostNetwork: true}, cluster, &node,
+			"ClusterFirstWithHostNet",
+			PodDNS{Namespace: "n", Policy: ClusterFirstWithHostNet, HostNetwork: true},
+			cluster, &node,
 			Config{Nameservers: []string{"10.96.0.10"}, Search: append(slices.Clone(own), "corp.example.org."), NDots: 5, Options: []string{"ndots:5"}},
 		},
 		{
-			"None with dnsConfig", PodDNS{
+			"None with dnsConfig",
+			PodDNS{
 				Namespace: "n", Policy: PolicyNone, Nameservers: []string{"192.0.2.1"}, Searches: []string{"Example.org", "a b"},
 				Options: []PodOption{{"ndots", "1"}, {"edns0", ""}},
-			}, cluster, &node,
+			},
+			cluster, &node,
 			Config{Nameservers: []string{"192.0.2.1"}, Search: []string{"example.org."}, NDots: 1, Options: []string{"ndots:1", "edns0"}},
 		},
 		{
-			"dnsConfig adds, drops duplicates and replaces options", PodDNS{
+			"dnsConfig adds, drops duplicates and replaces options",
+			PodDNS{
 				Namespace: "n", Nameservers: []string{"10.96.0.10", "192.0.2.1"}, Searches: []string{"svc.cluster.local", "example.org", "corp.example.org"},
 				Options: []PodOption{{"ndots", "2"}}, Hosts: []string{"h"},
-			}, cluster, &node,
+			},
+			cluster, &node,
 			Config{
 				Nameservers: []string{"10.96.0.10", "192.0.2.1"}, Search: append(slices.Clone(own), "corp.example.org.", "example.org."),
 				NDots: 2, Options: []string{"ndots:2"}, Hosts: []string{"h"},
 			},
 		},
 		{
-			"no cluster domain", PodDNS{Namespace: "n"}, Cluster{DNSAddresses: []string{"10.96.0.10"}}, &node,
+			"no cluster domain",
+			PodDNS{Namespace: "n"},
+			Cluster{DNSAddresses: []string{"10.96.0.10"}},
+			&node,
 			Config{Nameservers: []string{"10.96.0.10"}, Search: []string{"corp.example.org."}, NDots: 5, Options: []string{"ndots:5"}},
 		},
 		{
-			"the node is not known: its domains stand before those of dnsConfig", PodDNS{Namespace: "n", Searches: []string{"example.org"}}, cluster, nil,
+			"the node is not known: its domains stand before those of dnsConfig",
+			PodDNS{Namespace: "n", Searches: []string{"example.org"}},
+			cluster, nil,
 			Config{Nameservers: []string{"10.96.0.10"}, Search: append(slices.Clone(own), "example.org."), SearchUnknown: true, SearchUnknownAt: 3, NDots: 5, Options: []string{"ndots:5"}},
 		},
 		{
-			"Default on a node that is not known", PodDNS{Namespace: "n", Policy: PolicyDefault, Searches: []string{"example.org"}}, cluster, nil,
+			"Default on a node that is not known",
+			PodDNS{Namespace: "n", Policy: PolicyDefault, Searches: []string{"example.org"}},
+			cluster, nil,
 			Config{Search: []string{"example.org."}, SearchUnknown: true, NameserversUnknown: true, OptionsUnknown: true, NDots: 1},
 		},
 		{
-			"None does not depend on the node", PodDNS{Namespace: "n", Policy: PolicyNone}, cluster, nil,
+			"None does not depend on the node",
+			PodDNS{Namespace: "n", Policy: PolicyNone},
+			cluster, nil,
 			Config{NDots: 1},
 		},
 	}

@@ -61,6 +61,10 @@ type exchange struct {
 	nth   int
 	// host is the name as it was typed.
 	host string
+	// name is the candidate, answers are those to it of the nameservers that asked marks.
+	name    string
+	answers [maxNameservers]Answer
+	asked   [maxNameservers]bool
 }
 
 func newExchange(r Resolver, cfg Config, ns Nameservers) exchange {
@@ -87,45 +91,39 @@ func newExchange(r Resolver, cfg Config, ns Nameservers) exchange {
 // ask returns what the nameservers answer, what the resolver does then, and with what status the look-up ends if no
 // other candidate changes it.
 func (e *exchange) ask(name string) (Answer, Action, Status) {
+	e.name = name
+	clear(e.asked[:])
 	defer func() { e.nth++ }()
 	switch e.resolver.Library {
 	case Musl:
-		return e.musl(name)
+		return e.musl()
 	case Go:
-		return e.golang(name)
+		return e.golang()
 	}
-	return e.glibc(name)
+	return e.glibc()
 }
 
-func (e *exchange) sent(server int, name string, t Type, stream bool) {
+// sent reports a query for the candidate.
+func (e *exchange) sent(server int, t Type, stream bool) {
 	if e.servers.Sent != nil {
-		e.servers.Sent(Query{server, name, t, stream})
+		e.servers.Sent(Query{server, e.name, t, stream})
 	}
 }
 
-// order returns the indices of the nameservers as they are asked.
-func (e *exchange) order(t Type) []int {
-	list := make([]int, len(e.servers.Ask))
-	first := 0
-	if e.servers.First != nil && len(list) > 0 {
-		first = max(e.servers.First(e.nth, t), 0)
+// turn returns the index of the nameserver that comes after i others.
+func (e *exchange) turn(t Type, i int) int {
+	if e.servers.First != nil {
+		i += max(e.servers.First(e.nth, t), 0)
 	}
-	for i := range list {
-		list[i] = (first + i) % len(list)
-	}
-	return list
+	return i % len(e.servers.Ask)
 }
 
-// once returns a callback that asks each nameserver about name at most once.
-func (e *exchange) once(name string) func(server int) Answer {
-	var answers [maxNameservers]*Answer
-	return func(server int) Answer {
-		if answers[server] == nil {
-			a := e.servers.Ask[server](name)
-			answers[server] = &a
-		}
-		return *answers[server]
+// answer returns what the nameserver answers to the candidate, asking it at most once.
+func (e *exchange) answer(server int) Answer {
+	if !e.asked[server] {
+		e.asked[server], e.answers[server] = true, e.servers.Ask[server](e.name)
 	}
+	return e.answers[server]
 }
 
 // reply returns the part of the answer for one type.
@@ -168,17 +166,17 @@ func rejects(r Reply) bool {
 }
 
 // glibc follows __res_context_send, __res_context_query and the switch in __res_context_search.
-func (e *exchange) glibc(name string) (Answer, Action, Status) {
-	order, answer := e.order(TypeA), e.once(name)
+func (e *exchange) glibc() (Answer, Action, Status) {
 	stream := e.stream
 	e.heard = NoError
 	var last Answer
 	for try := 0; try < e.attempts; try++ {
-		for _, server := range order {
-			a := answer(server)
+		for i := range e.servers.Ask {
+			server := e.turn(TypeA, i)
+			a := e.answer(server)
 			last = a
 			if !stream {
-				switch first, second, heard := e.datagrams(server, name, a); heard {
+				switch first, second, heard := e.datagrams(server, a); heard {
 				case heardNothing:
 					continue
 				case heardAnswer:
@@ -188,8 +186,8 @@ func (e *exchange) glibc(name string) (Answer, Action, Status) {
 				stream = true
 			}
 			try = e.attempts // over TCP there is one attempt
-			e.sent(server, name, TypeA, true)
-			e.sent(server, name, TypeAAAA, true)
+			e.sent(server, TypeA, true)
+			e.sent(server, TypeAAAA, true)
 			if a.A.Rcode == NoReply || a.AAAA.Rcode == NoReply {
 				continue // the server closes the connection
 			}
@@ -216,10 +214,10 @@ const (
 
 // datagrams follows send_dg: the replies that count are returned, one of them twice if it is the only one. The reply
 // for A comes first if there are two.
-func (e *exchange) datagrams(server int, name string, a Answer) (first, second Reply, how hearing) {
+func (e *exchange) datagrams(server int, a Answer) (first, second Reply, how hearing) {
 	for !e.single {
-		e.sent(server, name, TypeA, false)
-		e.sent(server, name, TypeAAAA, false)
+		e.sent(server, TypeA, false)
+		e.sent(server, TypeAAAA, false)
 		lost := false
 		switch {
 		case a.A.Rcode == NoReply && a.AAAA.Rcode == NoReply:
@@ -249,7 +247,7 @@ func (e *exchange) datagrams(server int, name string, a Answer) (first, second R
 		}
 	}
 	for {
-		e.sent(server, name, TypeA, false)
+		e.sent(server, TypeA, false)
 		if a.A.Rcode == NoReply {
 			return a.A, a.A, heardNothing
 		}
@@ -260,7 +258,7 @@ func (e *exchange) datagrams(server int, name string, a Answer) (first, second R
 		case a.cut(TypeA):
 			return a.A, a.A, heardTruncated
 		}
-		e.sent(server, name, TypeAAAA, false)
+		e.sent(server, TypeAAAA, false)
 		switch {
 		case a.AAAA.Rcode == NoReply && !e.reopen:
 			e.reopen = true
@@ -304,27 +302,26 @@ func (e *exchange) judgeGlibc(first, second Reply) (Action, Status) {
 
 // musl follows __res_msend_rc and name_from_dns: all nameservers are asked at once, and for each type the first reply
 // of NOERROR or NXDOMAIN counts. Other codes are no replies at all; it waits for a better one until its time is over.
-func (e *exchange) musl(name string) (Answer, Action, Status) {
-	answer := e.once(name)
+func (e *exchange) musl() (Answer, Action, Status) {
 	for _, t := range []Type{TypeA, TypeAAAA} {
 		for server := range e.servers.Ask {
-			e.sent(server, name, t, false)
+			e.sent(server, t, false)
 		}
 	}
 	var taken [2]Answer
 	for _, t := range []Type{TypeA, TypeAAAA} {
-		order := e.order(t)
-		i := slices.IndexFunc(order, func(server int) bool {
-			code := answer(server).reply(t).Rcode
-			return code == NoError || code == NXDomain
-		})
-		if i < 0 {
-			taken[t] = answer(order[0])
-			continue
-		}
-		taken[t] = answer(order[i])
-		if taken[t].cut(t) && e.resolver.hasTCP() {
-			e.sent(order[i], name, t, true)
+		taken[t] = e.answer(e.turn(t, 0))
+		for i := range e.servers.Ask {
+			server := e.turn(t, i)
+			a := e.answer(server)
+			if code := a.reply(t).Rcode; code != NoError && code != NXDomain {
+				continue
+			}
+			taken[t] = a
+			if a.cut(t) && e.resolver.hasTCP() {
+				e.sent(server, t, true)
+			}
+			break
 		}
 	}
 	a := taken[TypeA]
@@ -355,11 +352,10 @@ func judgeMusl(a Answer) (Action, Status) {
 
 // golang follows tryOneName: for each type by itself the nameservers are asked in turn, as often as there are attempts,
 // until one answers NOERROR or NXDOMAIN.
-func (e *exchange) golang(name string) (Answer, Action, Status) {
-	answer := e.once(name)
+func (e *exchange) golang() (Answer, Action, Status) {
 	var taken [2]Answer
 	for _, t := range []Type{TypeA, TypeAAAA} {
-		taken[t] = e.golangType(name, t, answer)
+		taken[t] = e.golangType(t)
 	}
 	a := taken[TypeA]
 	if len(e.servers.Ask) > 1 {
@@ -369,15 +365,15 @@ func (e *exchange) golang(name string) (Answer, Action, Status) {
 	return a, action, status
 }
 
-func (e *exchange) golangType(name string, t Type, answer func(int) Answer) Answer {
+func (e *exchange) golangType(t Type) Answer {
 	var a Answer
-	order := e.order(t)
 	for range e.attempts {
-		for _, server := range order {
-			a = answer(server)
-			e.sent(server, name, t, e.stream)
+		for i := range e.servers.Ask {
+			server := e.turn(t, i)
+			a = e.answer(server)
+			e.sent(server, t, e.stream)
 			if !e.stream && a.cut(t) {
-				e.sent(server, name, t, true)
+				e.sent(server, t, true)
 			}
 			if code := a.reply(t).Rcode; code == NoError || code == NXDomain {
 				return a

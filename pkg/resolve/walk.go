@@ -276,8 +276,8 @@ func WalkServers(r Resolver, cfg Config, host string, servers Nameservers) Resul
 	return res
 }
 
-func (res Result) triedBare() bool {
-	return slices.ContainsFunc(res.Steps, func(s Step) bool { return s.Bare })
+func (r Result) triedBare() bool {
+	return slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Bare })
 }
 
 func (e *exchange) step(c Candidate) Step {

@@ -80,39 +80,48 @@ func searchEnds() []searchEnd {
 	return []searchEnd{
 		{
 			"NXDOMAIN", Negative(NXDomain, ""), Next, Next, Next,
-			[3]Status{Resolved, Resolved, Resolved}, [3]Status{Resolved, Resolved, Resolved},
+			[3]Status{Resolved, Resolved, Resolved},
+			[3]Status{Resolved, Resolved, Resolved},
 		},
 		{
 			"NODATA", NoData(""), Next, Stop, Next,
-			[3]Status{Resolved, NoAddress, Resolved}, [3]Status{Resolved, NoAddress, Resolved},
+			[3]Status{Resolved, NoAddress, Resolved},
+			[3]Status{Resolved, NoAddress, Resolved},
 		},
 		{
 			"CNAME alone", CNAMEAlone(""), Stop, Stop, Next,
-			[3]Status{NoAddress, NoAddress, Resolved}, [3]Status{NoAddress, NoAddress, Resolved},
+			[3]Status{NoAddress, NoAddress, Resolved},
+			[3]Status{NoAddress, NoAddress, Resolved},
 		},
 		{
 			"SERVFAIL", Negative(ServFail, ""), Next, Stop, Next,
-			[3]Status{Resolved, TryAgain, Resolved}, [3]Status{Resolved, TryAgain, Resolved},
+			[3]Status{Resolved, TryAgain, Resolved},
+			[3]Status{Resolved, TryAgain, Resolved},
 		},
 		{
 			"REFUSED", Negative(Refused, ""), LeaveList, Stop, Next,
-			[3]Status{NotFound, TryAgain, Resolved}, [3]Status{Resolved, TryAgain, Resolved},
+			[3]Status{NotFound, TryAgain, Resolved},
+			[3]Status{Resolved, TryAgain, Resolved},
 		},
 		{
 			"NOTIMP", Negative(NotImp, ""), LeaveList, Stop, Next,
-			[3]Status{NotFound, TryAgain, Resolved}, [3]Status{Resolved, TryAgain, Resolved},
+			[3]Status{NotFound, TryAgain, Resolved},
+			[3]Status{Resolved, TryAgain, Resolved},
 		},
 		{
 			"FORMERR", Negative(FormErr, ""), LeaveList, Stop, Next,
-			[3]Status{NotFound, TryAgain, Resolved}, [3]Status{Resolved, TryAgain, Resolved},
+			[3]Status{NotFound, TryAgain, Resolved},
+			[3]Status{Resolved, TryAgain, Resolved},
 		},
 		{
 			"time-out", Negative(NoReply, ""), LeaveList, Stop, Next,
-			[3]Status{NotFound, TryAgain, Resolved}, [3]Status{Resolved, TryAgain, Resolved},
+			[3]Status{NotFound, TryAgain, Resolved},
+			[3]Status{Resolved, TryAgain, Resolved},
 		},
 		{
 			"address", found("192.0.2.1"), Take, Take, Take,
-			[3]Status{Resolved, Resolved, Resolved}, [3]Status{Resolved, Resolved, Resolved},
+			[3]Status{Resolved, Resolved, Resolved},
+			[3]Status{Resolved, Resolved, Resolved},
 		},
 	}
 }
@@ -218,72 +227,100 @@ type course struct {
 func courses() []course {
 	return []course{
 		{
-			"musl: search . alone fails every name under ndots after a malformed query", musl123, "a.example", []string{"."}, 5,
+			"musl: search . alone fails every name under ndots after a malformed query", musl123, "a.example",
+			[]string{"."},
+			5,
 			map[string]Answer{"a.example.": found("192.0.2.1")},
 			"(invalid: .): no reply, stops\ntemporary failure by -1\n",
 		},
 		{
-			"musl: a bad AAAA outweighs a good A", musl123, "a", []string{"x.", "y."}, 5,
+			"musl: a bad AAAA outweighs a good A", musl123, "a",
+			[]string{"x.", "y."},
+			5,
 			map[string]Answer{"a.x.": withAAAA(Reply{Rcode: NXDomain}), "a.y.": withAAAA(Reply{Rcode: ServFail})},
 			"a.x.: address 192.0.2.1, goes on\na.y.: address 192.0.2.1, stops\ntemporary failure by -1\n",
 		},
 		{
-			"glibc: a good A outweighs a bad AAAA", glibc, "a", []string{"x."}, 5,
+			"glibc: a good A outweighs a bad AAAA", glibc, "a",
+			[]string{"x."},
+			5,
 			map[string]Answer{"a.x.": withAAAA(Reply{Rcode: ServFail})},
 			"a.x.: address 192.0.2.1, takes it\nresolved by 0\n",
 		},
 		{
-			"Go: a good A outweighs a bad AAAA", golang, "a", []string{"x."}, 5,
+			"Go: a good A outweighs a bad AAAA", golang, "a",
+			[]string{"x."},
+			5,
 			map[string]Answer{"a.x.": withAAAA(Reply{Rcode: NXDomain})},
 			"a.x.: address 192.0.2.1, takes it\nresolved by 0\n",
 		},
 		{
-			"glibc: REFUSED for the name as typed does not spare the list", glibc, "a.b", []string{"x."}, 1,
+			"glibc: REFUSED for the name as typed does not spare the list", glibc, "a.b",
+			[]string{"x."},
+			1,
 			map[string]Answer{"a.b.": Negative(Refused, ""), "a.b.x.": found("192.0.2.1")},
 			"a.b.: REFUSED, goes on\na.b.x.: address 192.0.2.1, takes it\nresolved by 1\n",
 		},
 		{
-			"glibc: a time-out on the list after the name as typed ends the look-up", glibc, "a.b", []string{"x.", "y."}, 1,
+			"glibc: a time-out on the list after the name as typed ends the look-up", glibc, "a.b",
+			[]string{"x.", "y."},
+			1,
 			map[string]Answer{"a.b.x.": Negative(NoReply, ""), "a.b.y.": found("192.0.2.1")},
 			"a.b.: NXDOMAIN, goes on\na.b.x.: no reply, leaves the search list\nname not found by -1\n",
 		},
 		{
-			"glibc: the list is left before the root on it, so the name as typed is asked", glibc, "a", []string{"x.", "."}, 5,
+			"glibc: the list is left before the root on it, so the name as typed is asked", glibc, "a",
+			[]string{"x.", "."},
+			5,
 			map[string]Answer{"a.x.": Negative(Refused, ""), "a.": found("192.0.2.1")},
 			"a.x.: REFUSED, leaves the search list\na.: address 192.0.2.1, takes it\nresolved by 1\n",
 		},
 		{
-			"glibc: an empty answer on the way is the error at the end", glibc, "a", []string{"x.", "y."}, 5,
+			"glibc: an empty answer on the way is the error at the end", glibc, "a",
+			[]string{"x.", "y."},
+			5,
 			map[string]Answer{"a.x.": NoData("")},
 			"a.x.: NODATA, goes on\na.y.: NXDOMAIN, goes on\na.: NXDOMAIN, goes on\nno address by -1\n",
 		},
 		{
-			"glibc: a SERVFAIL on the way is the error at the end", glibc, "a", []string{"x."}, 5,
+			"glibc: a SERVFAIL on the way is the error at the end", glibc, "a",
+			[]string{"x."},
+			5,
 			map[string]Answer{"a.x.": Negative(ServFail, "")},
 			"a.x.: SERVFAIL, goes on\na.: NXDOMAIN, goes on\ntemporary failure by -1\n",
 		},
 		{
-			"glibc: SERVFAIL for AAAA beside NODATA for A counts as NODATA", glibc, "a", []string{"x.", "y."}, 5,
+			"glibc: SERVFAIL for AAAA beside NODATA for A counts as NODATA", glibc, "a",
+			[]string{"x.", "y."},
+			5,
 			map[string]Answer{"a.x.": {Known: true, AAAA: Reply{Rcode: ServFail}}, "a.y.": found("192.0.2.1")},
 			"a.x.: A NODATA, AAAA SERVFAIL, goes on\na.y.: address 192.0.2.1, takes it\nresolved by 1\n",
 		},
 		{
-			"glibc: NODATA for AAAA beside REFUSED for A counts as NODATA", glibc, "a", []string{"x.", "y."}, 5,
+			"glibc: NODATA for AAAA beside REFUSED for A counts as NODATA", glibc, "a",
+			[]string{"x.", "y."},
+			5,
 			map[string]Answer{"a.x.": {Known: true, A: Reply{Rcode: Refused}}, "a.y.": found("192.0.2.1")},
 			"a.x.: A REFUSED, AAAA NODATA, goes on\na.y.: address 192.0.2.1, takes it\nresolved by 1\n",
 		},
 		{
-			"glibc: FORMERR is an answer and leaves the list, whatever the other", glibc, "a", []string{"x.", "y."}, 5,
+			"glibc: FORMERR is an answer and leaves the list, whatever the other", glibc, "a",
+			[]string{"x.", "y."},
+			5,
 			map[string]Answer{"a.x.": {Known: true, A: Reply{Rcode: FormErr}, AAAA: Reply{Rcode: NXDomain}}, "a.y.": found("192.0.2.1")},
 			"a.x.: A FORMERR, AAAA NXDOMAIN, leaves the search list\na.: NXDOMAIN, goes on\nname not found by -1\n",
 		},
 		{
-			"glibc: no reply for AAAA beside NODATA for A counts as NODATA, in the end", glibc, "a", []string{"x.", "y."}, 5,
+			"glibc: no reply for AAAA beside NODATA for A counts as NODATA, in the end", glibc, "a",
+			[]string{"x.", "y."},
+			5,
 			map[string]Answer{"a.x.": {Known: true, AAAA: Reply{Rcode: NoReply}}, "a.y.": found("192.0.2.1")},
 			"a.x.: A NODATA, AAAA no reply, goes on\na.y.: address 192.0.2.1, takes it\nresolved by 1\n",
 		},
 		{
-			"glibc: no reply for A leaves the list, for all that there is a good AAAA", glibc, "a", []string{"x.", "y."}, 5,
+			"glibc: no reply for A leaves the list, for all that there is a good AAAA", glibc, "a",
+			[]string{"x.", "y."},
+			5,
 			map[string]Answer{"a.x.": {Known: true, A: Reply{Rcode: NoReply}, AAAA: Reply{Records: Address}, Addresses: []netip.Addr{mustAddr("2001:db8::1")}}, "a.y.": found("192.0.2.1")},
 			"a.x.: address 2001:db8::1, leaves the search list\na.: NXDOMAIN, goes on\nname not found by -1\n",
 		},
@@ -293,17 +330,23 @@ func courses() []course {
 			"a.: REFUSED, goes on\ntemporary failure by -1\n",
 		},
 		{
-			"musl: NXDOMAIN for A is enough, whatever happened to AAAA", musl123, "a", []string{"x."}, 5,
+			"musl: NXDOMAIN for A is enough, whatever happened to AAAA", musl123, "a",
+			[]string{"x."},
+			5,
 			map[string]Answer{"a.x.": {Known: true, A: Reply{Rcode: NXDomain}, AAAA: Reply{Rcode: ServFail}}, "a.": found("192.0.2.1")},
 			"a.x.: A NXDOMAIN, AAAA SERVFAIL, goes on\na.: address 192.0.2.1, takes it\nresolved by 1\n",
 		},
 		{
-			"Go: the error of the name as typed counts", golang, "a", []string{"x."}, 5,
+			"Go: the error of the name as typed counts", golang, "a",
+			[]string{"x."},
+			5,
 			map[string]Answer{"a.x.": Negative(ServFail, "")},
 			"a.x.: SERVFAIL, goes on\na.: NXDOMAIN, goes on\nname not found by -1\n",
 		},
 		{
-			"IPv6 alone resolves everywhere", musl123, "a", []string{"x."}, 5,
+			"IPv6 alone resolves everywhere", musl123, "a",
+			[]string{"x."},
+			5,
 			map[string]Answer{"a.x.": found("2001:db8::1")},
 			"a.x.: address 2001:db8::1, takes it\nresolved by 0\n",
 		},
@@ -435,12 +478,14 @@ func TestUnknownAnswers(t *testing.T) {
 		outcomes []Outcome
 	}{
 		{
-			"certain success", glibc, podSearch(), map[string]Answer{"h.svc.cluster.local.": found("192.0.2.1")},
+			"certain success", glibc, podSearch(),
+			map[string]Answer{"h.svc.cluster.local.": found("192.0.2.1")},
 			Resolves, true, true,
 			[]Outcome{{-1, Resolved, 1}},
 		},
 		{
-			"certain failure", glibc, podSearch(), map[string]Answer{"h.svc.cluster.local.": NoData("")},
+			"certain failure", glibc, podSearch(),
+			map[string]Answer{"h.svc.cluster.local.": NoData("")},
 			Fails, false, false,
 			[]Outcome{{-1, NoAddress, -1}},
 		},
@@ -612,7 +657,9 @@ func FuzzWalk(f *testing.F) {
 		cfg.SearchUnknown, cfg.SearchUnknownAt = len(script)%2 == 1, len(script)/2
 		kinds := []Answer{
 			Negative(NXDomain, ""), NoData(""), found("192.0.2.1"), CNAMEAlone(""), Negative(ServFail, ""), Negative(NoReply, ""), Unknown(""),
-			{Known: true, A: Reply{Records: Address}, AAAA: Reply{Rcode: NXDomain}}, {Known: true, AAAA: Reply{Rcode: ServFail}}, {A: Reply{Records: Address}},
+			{Known: true, A: Reply{Records: Address}, AAAA: Reply{Rcode: NXDomain}},
+			{Known: true, AAAA: Reply{Rcode: ServFail}},
+			{A: Reply{Records: Address}},
 		}
 		for _, r := range append(Measured(), musl124, Resolver{Glibc, Version{2, 17, 0}}, Resolver{}) {
 			i := 0

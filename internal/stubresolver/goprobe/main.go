@@ -18,7 +18,10 @@ func main() {
 	}
 	resolver := net.Resolver{PreferGo: true}
 	addresses, err := resolver.LookupHost(context.Background(), os.Args[1])
-	fmt.Println(strings.Join(append([]string{kind(err)}, addresses...), " "))
+	line := strings.Join(append([]string{kind(err)}, addresses...), " ")
+	if _, err := fmt.Fprintln(os.Stdout, line); err != nil {
+		os.Exit(2)
+	}
 }
 
 func kind(err error) string {
