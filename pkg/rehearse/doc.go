@@ -6,7 +6,7 @@
 // table (plugins.go) and printed again, and what is not in the table does not run. In detail:
 //
 //   - There are no listeners. Servers are made and asked by a function call, whatever their ports and transports are.
-//   - The kubernetes plugin reads the snapshot through a client whose transport is a function in this package.
+//   - The kubernetes plugin answers from the snapshot, which stands in for its caches of an API server.
 //   - Upstreams are replaced by stubs on loopback ports, which record what they are asked and answer what the caller
 //     says. Nothing else touches a socket; host names of upstreams are not resolved.
 //   - Files come from the volumes of the snapshot. They are copied into a private directory, because plugins open them by

@@ -101,7 +101,7 @@ func start(ctx context.Context, config *Config) (*Judge, error) {
 	var err error
 	j.plan, err = newPlan(config, s)
 	if err == nil {
-		j.server = &server{plan: j.plan, api: newAPI(config.Snapshot, config.Index)}
+		j.server = &server{plan: j.plan}
 		err = j.server.load(ctx)
 	}
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/coredns/caddy"
 	"github.com/coredns/coredns/core/dnsserver"
@@ -145,17 +144,21 @@ type serverKey struct{}
 // server is CoreDNS with one Corefile.
 type server struct {
 	plan     *plan
-	api      *api
 	instance *caddy.Instance
 	context  caddy.Context
 	configs  []*dnsserver.Config
 	// listeners are the servers that CoreDNS made, none of which listens.
 	listeners []listener
-	// controllers are the goroutines of the kubernetes plugins.
-	controllers sync.WaitGroup
-	// failed is the directive at which the setup ended, for messages.
-	failed      string
-	failedBlock *planned
+	// owners are the directives that the hooks in instance.OnStartup come from.
+	owners []owner
+	// failed is the directive at which the setup ended.
+	failed owner
+}
+
+// owner is a directive, for messages.
+type owner struct {
+	block  *planned
+	plugin string
 }
 
 // listener is one address that the server would listen on.
@@ -182,7 +185,7 @@ func (s *server) load(ctx context.Context) (err error) {
 	s.instance = &caddy.Instance{Storage: map[interface{}]interface{}{serverKey{}: s}}
 	input := caddy.CaddyfileInput{Filepath: printedName, Contents: []byte(s.plan.printer.b.String()), ServerTypeName: serverType}
 	if err := caddy.ValidateAndExecuteDirectives(input, s.instance, false); err != nil {
-		return s.plan.refusalOf(s.failedBlock, s.failed, err)
+		return s.plan.refusalOf(s.failed.block, s.failed.plugin, err)
 	}
 	s.trace()
 	made, err := s.context.MakeServers()
@@ -202,14 +205,12 @@ func (s *server) load(ctx context.Context) (err error) {
 		}
 		return a.address.Compare(b.address)
 	})
-	for _, hooks := range [][]func() error{s.instance.OnFirstStartup, s.instance.OnStartup} {
-		for _, hook := range hooks {
-			if err := ctx.Err(); err != nil {
-				return context.Cause(ctx)
-			}
-			if err := hook(); err != nil {
-				return s.plan.refusalOf(nil, "", err)
-			}
+	for i, hook := range s.instance.OnStartup {
+		if ctx.Err() != nil {
+			return fmt.Errorf("starting CoreDNS: %w", context.Cause(ctx))
+		}
+		if err := hook(); err != nil {
+			return s.plan.refusalOf(s.owners[i].block, s.owners[i].plugin, err)
 		}
 	}
 	return nil
@@ -249,9 +250,13 @@ func (s *server) setup(name string, c *caddy.Controller, action func(*server, *c
 	block := s.plan.blocks[c.ServerBlockIndex]
 	config := dnsserver.GetConfig(c)
 	had := len(config.Plugin)
+	o := owner{block, strings.TrimPrefix(strings.TrimPrefix(name, throughPrefix), unknownPrefix)}
 	if err := action(s, c); err != nil {
-		s.failed, s.failedBlock = strings.TrimPrefix(strings.TrimPrefix(name, throughPrefix), unknownPrefix), block
+		s.failed = o
 		return err
+	}
+	for len(s.owners) < len(s.instance.OnStartup) {
+		s.owners = append(s.owners, o)
 	}
 	for i := had; i < len(config.Plugin); i++ {
 		original := config.Plugin[i]
@@ -346,9 +351,9 @@ func (s *server) cache(c *caddy.Controller) error {
 	return nil
 }
 
-// kubernetes does what setup of plugin/kubernetes does, with two differences: the client reads the snapshot, and klog
-// is left alone. The plugin sets klog's logger without regard to goroutines of client-go that are still running, and
-// looks up the addresses of the machine.
+// kubernetes does what setup of plugin/kubernetes does, with these differences: the objects come from the snapshot and
+// not from a watch; klog is left alone, whose logger the plugin sets without regard to goroutines of client-go that run;
+// and the addresses of the machine are not looked up.
 func (s *server) kubernetes(c *caddy.Controller) error {
 	var k *kubernetes.Kubernetes
 	for c.Next() {
@@ -360,55 +365,35 @@ func (s *server) kubernetes(c *caddy.Controller) error {
 			return plugin.Error("kubernetes", err)
 		}
 	}
-	if err := s.api.start(); err != nil {
-		return err
-	}
-	// Whatever the Corefile says about the way to an API server (endpoint, tls, kubeconfig) does not count.
+	// InitKubeCache takes over options into the plugin, and makes a client, which nobody uses: what it returns to start
+	// the client is dropped. So what the Corefile says of the way to an API server (endpoint, tls, kubeconfig) does
+	// not count, and no file that it names is read.
 	k.ClientConfig = nil
-	k.APIServerList = []string{s.api.url}
+	k.APIServerList = []string{"http://snapshot.invalid"}
 	k.APICertAuth, k.APIClientCert, k.APIClientKey = "", "", ""
-	// The hook of the plugin asks ten times a second whether the objects are there, ours does so more often.
-	_, _, err := k.InitKubeCache(context.Background())
+	if _, _, err := k.InitKubeCache(context.Background()); err != nil {
+		return plugin.Error("kubernetes", err)
+	}
+	options, err := readOptions(named(s.plan.blocks[c.ServerBlockIndex].lines, "kubernetes")[0])
 	if err != nil {
 		return plugin.Error("kubernetes", err)
 	}
-	c.OnStartup(func() error {
-		s.controllers.Go(k.APIConn.Run)
-		return waitFor(k.APIConn.HasSynced)
-	})
-	c.OnShutdown(k.APIConn.Stop)
+	o := newObjects(s.plan.config.Snapshot, s.plan.config.Index, options)
+	k.APIConn = o
 	search := searchOf(s.plan.files.node)
 	dnsserver.GetConfig(c).AddPlugin(func(next plugin.Handler) plugin.Handler {
 		k.Next = next
-		return &snapshotKubernetes{Kubernetes: k, api: s.api, search: search}
+		return &snapshotKubernetes{Kubernetes: k, objects: o, search: search}
 	})
 	return nil
-}
-
-// waitFor asks until ready says so. Two of its intervals are far below what a list of a large cluster takes.
-func waitFor(ready func() bool) error {
-	ticker := time.NewTicker(time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.NewTimer(startTime)
-	defer deadline.Stop()
-	for {
-		if ready() {
-			return nil
-		}
-		select {
-		case <-ticker.C:
-		case <-deadline.C:
-			return &Unsupported{Reason: "the kubernetes plugin does not finish to read the snapshot"}
-		}
-	}
 }
 
 // snapshotKubernetes is the kubernetes plugin, and what is left to say about a snapshot that does not hold everything.
 type snapshotKubernetes struct {
 	*kubernetes.Kubernetes
 
-	api    *api
-	search []string
+	objects *objects
+	search  []string
 }
 
 // AutoPath is the search path that the plugin autopath follows. The plugin ends it with the search list of the machine
@@ -445,18 +430,15 @@ func (k *snapshotKubernetes) uncertain(q dns.Question) string {
 	case name == "ns.dns."+zone, name == zone && q.Qtype == dns.TypeNS:
 		return "the address of the server itself is not known"
 	}
-	return k.api.uncertain(name, zone)
+	return k.objects.uncertain(name, zone)
 }
 
 // stop ends everything that load has started, as far as it got.
 func (s *server) stop() error {
-	var err error
-	if s.instance != nil {
-		err = errors.Join(s.instance.ShutdownCallbacks()...)
+	if s.instance == nil {
+		return nil
 	}
-	// The plugin's goroutines first, then the watches that they may still wait for.
-	s.controllers.Wait()
-	return errors.Join(err, s.api.close())
+	return errors.Join(s.instance.ShutdownCallbacks()...)
 }
 
 // find returns the listener that a query is sent to.

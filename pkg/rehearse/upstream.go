@@ -135,6 +135,11 @@ func (s *stubs) restore(msg string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, u := range s.list {
+		// An upstream with a transport that forward does not know keeps that in front.
+		if transport, _, found := strings.Cut(u.to, "://"); found {
+			_, path, _ := strings.Cut(strings.TrimPrefix(u.to, transport+"://"), "/")
+			msg = strings.ReplaceAll(msg, strings.TrimSuffix(transport+"://"+u.address+"/"+path, "/"), u.to)
+		}
 		msg = strings.ReplaceAll(msg, u.address, u.to)
 	}
 	return msg
