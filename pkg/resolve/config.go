@@ -37,6 +37,10 @@ type Config struct {
 	Nameservers []string
 	// Search is the search list: absolute names, "." for the root.
 	Search []string
+	// Overlong tells that musl passes over the line that Search comes from because of its length; Earlier is the list
+	// that it has then, from a line before.
+	Overlong bool
+	Earlier  []string
 	// SearchUnknown tells that the list has more domains than Search names (those of a node whose resolv.conf is not
 	// known, if it has any), SearchUnknownAt how many entries of Search stand in front of them.
 	SearchUnknown   bool
@@ -227,12 +231,19 @@ func (p *configParser) search(n int, words []field, length int) {
 	if length > muslLine {
 		p.problem(n, words[0].col, fmt.Sprintf("line of %d octets, which musl passes over: it reads at most %d", length, muslLine))
 	}
+	if !p.cfg.Overlong {
+		p.cfg.Earlier = p.cfg.Search
+	}
+	p.cfg.Overlong = length > muslLine
 	p.searchLine, p.searchWord, p.cfg.Search = n, word, nil
 	for _, w := range words[1:] {
 		if w.text == "." {
 			p.problem(n, w.col, `search domain ".": musl before 1.2.4 fails for every name that reaches it`)
 		}
 		p.domain(n, w)
+	}
+	if !p.cfg.Overlong {
+		p.cfg.Earlier = nil
 	}
 }
 
@@ -300,6 +311,8 @@ func (c Config) searchOf(r Resolver) (list []string, unseenAt int) {
 	}
 	list = c.Search
 	switch {
+	case r.Library == Musl && c.Overlong:
+		return c.Earlier, -1
 	case r.Library == Musl && lineLength(list) > muslLine:
 		return nil, -1
 	case r.Library == Glibc && r.Version.Before(2, 26, 0):

@@ -23,10 +23,11 @@ func (l Library) String() string {
 	return "unknown resolver"
 }
 
-// Resolver is a stub resolver of one version. The models follow glibc 2.36 (resolv/res_query.c,
-// resolv/res_init.c), musl 1.2.3 and later (src/network/lookup_name.c, resolvconf.c, res_msend.c) and Go 1.26
+// Resolver is a stub resolver of one version. The models follow glibc 2.36 (resolv/res_query.c, res_send.c,
+// res_init.c), musl 1.2.3 to 1.2.5 (src/network/lookup_name.c, resolvconf.c, res_msend.c) and Go 1.26
 // (net/dnsclient_unix.go, net/dnsconfig_unix.go) for a look-up of both A and AAAA, which is what getaddrinfo with
-// AF_UNSPEC and net.Resolver.LookupHost do. An unknown version is the newest.
+// AF_UNSPEC and net.Resolver.LookupHost do. An unknown version is the newest. TestE2EStubResolvers holds them against
+// these programs.
 type Resolver struct {
 	Library Library
 	Version Version

@@ -238,8 +238,8 @@ func isGoName(host string) bool {
 // Walk looks host up as r does under cfg and puts every query to ask, which gets an absolute name. Both types of
 // address are one call, because resolvers ask for both before they decide.
 //
-// It ends after at most len(cfg.Search)+2 calls. Where an answer is unknown, the walk goes on with the answer that is
-// assumed if it leads to no address.
+// It ends after two calls more than the search list has domains. Where an answer is unknown, the walk goes on with the
+// answer that is assumed if it leads to no address.
 func Walk(r Resolver, cfg Config, host string, ask func(name string) Answer) Result {
 	return WalkServers(r, cfg, host, Nameservers{Ask: []func(string) Answer{ask}})
 }

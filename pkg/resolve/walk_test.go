@@ -404,6 +404,28 @@ func TestMuslLine(t *testing.T) {
 	}
 }
 
+// TestMuslEarlierLine: musl then keeps the list of an earlier line.
+func TestMuslEarlierLine(t *testing.T) {
+	long := strings.Repeat("a23456789.", 24) + "example.org"
+	for text, want := range map[string][]string{
+		"domain x\nsearch " + long + "\n":                    {"a.x.", "a."},
+		"search x\nsearch " + long + "\ndomain " + long:      {"a.x.", "a."},
+		"search x\nsearch " + long + "\nsearch y\n":          {"a.y.", "a."},
+		"search " + long + "\n":                              {"a."},
+		"search x" + strings.Repeat(" ", 250) + "y z\n":      {"a."},
+		"search x\nsearch y" + strings.Repeat(" ", 250) + "": {"a.x.", "a."},
+	} {
+		cfg, _ := ParseConfig("resolv.conf", []byte(text))
+		var names []string
+		for _, c := range Candidates(musl124, cfg, "a") {
+			names = append(names, c.Name)
+		}
+		if diff := cmp.Diff(want, names); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
 func TestWithoutQuery(t *testing.T) {
 	cfg := NewConfig()
 	cfg.Hosts = []string{"Alias.example.test"}
@@ -598,7 +620,7 @@ func checkWalk(t *testing.T, r Resolver, cfg Config, host string, ask func(strin
 		asked = append(asked, name)
 		return ask(name)
 	})
-	if len(asked) > len(cfg.Search)+2 {
+	if len(asked) > max(len(cfg.Search), len(cfg.Earlier))+2 {
 		t.Fatalf("%s asks %d names with %d search domains", r, len(asked), len(cfg.Search))
 	}
 	first, rest := 0, 0
