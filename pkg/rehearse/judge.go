@@ -73,17 +73,18 @@ func Start(ctx context.Context, config Config) (*Judge, error) {
 	}
 	results := make(chan result, 1)
 	go func() {
-		defer cancel()
 		defer theProcess.unlock()
 		j, err := start(ctx, &config)
 		results <- result{j, err}
 	}()
 	select {
 	case r := <-results:
+		cancel()
 		return r.judge, r.err
 	case <-ctx.Done():
 		// Nothing stops code that does not look at the context. When it is through, what it has made is taken down.
 		go func() {
+			defer cancel()
 			if r := <-results; r.judge != nil {
 				_ = r.judge.Stop(context.Background()) // nobody is left to tell
 			}

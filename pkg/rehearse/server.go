@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/netip"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -28,7 +29,7 @@ import (
 	_ "github.com/coredns/coredns/plugin/dns64"
 	_ "github.com/coredns/coredns/plugin/errors"
 	_ "github.com/coredns/coredns/plugin/file"
-	_ "github.com/coredns/coredns/plugin/forward"
+	"github.com/coredns/coredns/plugin/forward"
 	_ "github.com/coredns/coredns/plugin/header"
 	_ "github.com/coredns/coredns/plugin/hosts"
 	_ "github.com/coredns/coredns/plugin/k8s_external"
@@ -149,6 +150,7 @@ type server struct {
 	configs  []*dnsserver.Config
 	// listeners are the servers that CoreDNS made, none of which listens.
 	listeners []listener
+	forwards  []*forward.Forward
 	// owners are the directives that the hooks in instance.OnStartup come from.
 	owners []owner
 	// failed is the directive at which the setup ended.
@@ -264,7 +266,11 @@ func (s *server) setup(name string, c *caddy.Controller, action func(*server, *c
 			if next != nil {
 				next = tracer{block: &block.Block, next: next}
 			}
-			return original(next)
+			handler := original(next)
+			if f, ok := handler.(*forward.Forward); ok {
+				s.forwards = append(s.forwards, f)
+			}
+			return handler
 		}
 	}
 	return nil
@@ -438,7 +444,16 @@ func (s *server) stop() error {
 	if s.instance == nil {
 		return nil
 	}
-	return errors.Join(s.instance.ShutdownCallbacks()...)
+	err := errors.Join(s.instance.ShutdownCallbacks()...)
+	for _, f := range s.forwards {
+		for _, p := range f.List() {
+			// The connections are otherwise closed by the finalizer, whenever that runs (plugin/pkg/proxy/proxy.go).
+			runtime.SetFinalizer(p, nil)
+			p.GetTransport().Stop()
+		}
+	}
+	s.forwards = nil
+	return err
 }
 
 // find returns the listener that a query is sent to.
