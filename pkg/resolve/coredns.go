@@ -53,7 +53,7 @@ func (c *CoreDNS) Domain() string { return c.Zone }
 // Answer answers one name.
 func (c *CoreDNS) Answer(name string) Answer {
 	if !Under(name, c.Zone) {
-		return outside(name, c.Zone)
+		return outside(c.Zone)
 	}
 	a := c.lookup(name, newTrail())
 	if a.A.Rcode == NXDomain && a.Known && slices.ContainsFunc(c.Fallthrough, func(z string) bool { return Under(name, z) }) {

@@ -32,7 +32,7 @@ func (k *KubeDNS) MaxAliases() int { return kubeDNSAliases }
 // Answer answers one name.
 func (k *KubeDNS) Answer(name string) Answer {
 	if !Under(name, k.Zone) {
-		return outside(name, k.Zone)
+		return outside(k.Zone)
 	}
 	return k.lookup(name, newTrail())
 }

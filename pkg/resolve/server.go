@@ -111,7 +111,7 @@ func Shape(name, domain string) (Match, bool) {
 }
 
 // outside is the answer of a model for names that are not under its domain.
-func outside(name, domain string) Answer {
+func outside(domain string) Answer {
 	a := Unknown("outside the cluster domain " + strings.TrimSuffix(domain, "."))
 	a.Match.Node = OutsideNode
 	return a

@@ -404,15 +404,21 @@ func (c truth) whole() truth {
 // aborts tells whether glibc ends the program on this search list (resolv_conf_matches in resolv_conf.c): a domain does not
 // fit the 256 octets of its old buffer, with less than six domains and no more than 56 octets in front of it.
 func (c truth) aborts(r Resolver) bool {
+	var words []string
+	for line := range strings.Lines(c.conf) {
+		if w := strings.Fields(line); len(w) > 1 && (w[0] == "search" || w[0] == "domain") {
+			words = w[1:]
+		}
+	}
 	size := 0
-	for i, d := range c.config().Search {
+	for i, w := range words {
 		switch {
 		case r.Library != Glibc || i == 6:
 			return false
-		case size+len(d) > 256: // the final dot takes the place of the octet 0
+		case size+len(w)+1 > 256: // with an octet 0 behind each
 			return size <= 56
 		}
-		size += len(d)
+		size += len(w) + 1
 	}
 	return false
 }

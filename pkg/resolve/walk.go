@@ -329,22 +329,22 @@ func (e *exchange) invalidStep(c Candidate) Step {
 }
 
 // finish sets how the look-up ends from its steps.
-func (res *Result) finish() {
-	if len(res.Steps) == 0 {
-		res.Status = NotFound
+func (r *Result) finish() {
+	if len(r.Steps) == 0 {
+		r.Status = NotFound
 		return
 	}
-	last := len(res.Steps) - 1
-	res.Status = res.Steps[last].Status
+	last := len(r.Steps) - 1
+	r.Status = r.Steps[last].Status
 	switch {
-	case res.Steps[last].Action == Take:
-		res.By = last
-		res.Partial = res.Steps[last].Answer.Truncated && !res.Resolver.hasTCP()
-	case res.Steps[last].Action == Stop:
-	case res.Resolver.Library == Glibc:
-		res.Status = glibcStatus(res.Steps)
-	case res.Resolver.Library == Go:
-		res.Status = goStatus(res.Steps)
+	case r.Steps[last].Action == Take:
+		r.By = last
+		r.Partial = r.Steps[last].Answer.Truncated && !r.Resolver.hasTCP()
+	case r.Steps[last].Action == Stop:
+	case r.Resolver.Library == Glibc:
+		r.Status = glibcStatus(r.Steps)
+	case r.Resolver.Library == Go:
+		r.Status = goStatus(r.Steps)
 	}
 }
 
