@@ -29,6 +29,10 @@ type Index struct {
 	// slices are by namespace, each group by Service and name.
 	slices func() map[string][]*discoveryv1.EndpointSlice
 	pods   func() map[podAddress]bool
+
+	// converted holds what models were told about a Service: they ask for the same ones over and over.
+	mu        sync.Mutex
+	converted map[*corev1.Service]resolve.Service
 }
 
 type namespaceTable struct {
@@ -43,7 +47,7 @@ type podAddress struct {
 
 // NewIndex returns an index of s, which must not change afterwards.
 func NewIndex(s *Snapshot) *Index {
-	ix := &Index{s: s}
+	ix := &Index{s: s, converted: map[*corev1.Service]resolve.Service{}}
 	ix.namespaces = sync.OnceValue(func() namespaceTable { return collectNamespaces(s) })
 	namespaceOf := func(svc *corev1.Service) string { return svc.Namespace }
 	ix.services = sync.OnceValue(func() map[string][]*corev1.Service { return group(s.Services, namespaceOf, compareServices) })
@@ -284,18 +288,18 @@ func (n names) Service(namespace, name string) (resolve.Service, bool) {
 }
 
 func (n names) Services(namespace string) iter.Seq[resolve.Service] {
-	return n.ix.converted(n.ix.ServicesIn(namespace))
+	return n.ix.convertAll(n.ix.ServicesIn(namespace))
 }
 
 func (n names) ExternalNames(namespace string) iter.Seq[resolve.Service] {
-	return n.ix.converted(n.ix.ExternalNames(namespace))
+	return n.ix.convertAll(n.ix.ExternalNames(namespace))
 }
 
 func (n names) HasPod(namespace string, address netip.Addr) (has, known bool) {
 	return n.ix.HasPod(namespace, address)
 }
 
-func (ix *Index) converted(list []*corev1.Service) iter.Seq[resolve.Service] {
+func (ix *Index) convertAll(list []*corev1.Service) iter.Seq[resolve.Service] {
 	return func(yield func(resolve.Service) bool) {
 		for _, svc := range list {
 			if !yield(ix.convert(svc)) {
@@ -307,6 +311,17 @@ func (ix *Index) converted(list []*corev1.Service) iter.Seq[resolve.Service] {
 
 // convert returns what DNS servers read of a Service.
 func (ix *Index) convert(svc *corev1.Service) resolve.Service {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	s, ok := ix.converted[svc]
+	if !ok {
+		s = ix.describe(svc)
+		ix.converted[svc] = s
+	}
+	return s
+}
+
+func (ix *Index) describe(svc *corev1.Service) resolve.Service {
 	s := resolve.Service{Namespace: svc.Namespace, Name: svc.Name}
 	for _, p := range svc.Spec.Ports {
 		port := resolve.Port{Name: p.Name, Protocol: string(p.Protocol)}
