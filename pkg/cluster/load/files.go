@@ -164,16 +164,22 @@ func (d *decoder) directory(p string) error {
 			d.ignored++
 			return nil
 		}
+		// Asked before it is opened: opening a named pipe waits for somebody to write to it.
+		info, err := root.Stat(name)
+		if err != nil {
+			d.fail(0, withoutPath(err))
+			return nil
+		}
+		if !info.Mode().IsRegular() {
+			d.ignored++
+			return nil
+		}
 		f, err := root.Open(name)
 		if err != nil {
 			d.fail(0, withoutPath(err))
 			return nil
 		}
 		defer f.Close()
-		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-			d.ignored++
-			return nil
-		}
 		before := len(d.errs)
 		text, err = d.read(name, f, false)
 		if err != nil {
