@@ -26,7 +26,7 @@ To mend it, raise ndots above the dots of the name, or use the full name:
 
 // ndotsTooLow reports DM1011.
 func ndotsTooLow(p *diagnose.Pass, l *lookup) bool {
-	if l.dots() == 0 || l.dots() < l.client.config.NDots || strings.HasSuffix(l.host, ".") {
+	if l.dots() < l.client.config.NDots || strings.HasSuffix(l.host, ".") {
 		return false
 	}
 	r := l.result(resolve.Glibc)
