@@ -390,14 +390,16 @@ func (e *exchange) judgeGo(a Answer) (Action, Status) {
 		return Take, Resolved
 	}
 	status := [2]Status{goError(a.A), goError(a.AAAA)}
+	// Go reports the error of the reply that came last, or first where the name as it was typed is not on its list as
+	// such: with a final dot, or under onion.
+	first := strings.HasSuffix(e.host, ".") || strings.HasSuffix(strings.ToLower(e.host), ".onion")
 	switch {
-	case status[TypeA] == status[TypeAAAA], e.single && strings.HasSuffix(e.host, "."):
+	case status[TypeA] == status[TypeAAAA], e.single && first:
 		return Next, status[TypeA]
 	case e.single:
 		return Next, status[TypeAAAA]
 	}
-	// Go reports the error of the reply that came last, or first for a name with a final dot; which one that is, is left
-	// to chance. Failures are named before absence.
+	// Both were sent at once, so which one that is, is left to chance. Failures are named before absence.
 	return Next, max(status[TypeA], status[TypeAAAA])
 }
 
