@@ -42,6 +42,8 @@ func main() {
 func run(args []string, streams genericiooptions.IOStreams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// The second signal ends the process whatever it waits for: reading a pipe or a terminal cannot be called off.
+	context.AfterFunc(ctx, stop)
 
 	root := newRoot(streams)
 	root.SetArgs(args)
