@@ -14,7 +14,9 @@ TRUTHNAMES ?= 10000
 TRUTHSEED  ?= $(shell date +%s)
 TOOLS    ?=
 # Debian packages that tests need, as program:package; "make packages" installs those whose program is missing.
-PACKAGES ?= cc:gcc git:git musl-gcc:musl-tools
+PACKAGES ?= cc:gcc git:git
+# The same for tests that need root.
+E2E_PACKAGES ?= musl-gcc:musl-tools
 
 export GOWORK = off
 
@@ -84,7 +86,7 @@ bench: build ## Run the benchmarks that match BENCH (all), with their peers
 # A package takes part by files with the build constraint e2e (or soak) and tests named TestE2E… (TestSoak…).
 .PHONY: test-e2e
 test-e2e: ## Run the tests that need root or a container runtime, and the short form of the soaks
-	@$(MAKE) --no-print-directory packages
+	@$(MAKE) --no-print-directory packages PACKAGES='$(PACKAGES) $(E2E_PACKAGES)'
 	@dirs=$$(grep -rlE --include='*_test.go' '^//go:build .*\be2e\b' cmd internal pkg | sed 's|/[^/]*$$||; s|^|./|' | sort -u); \
 	if [ -z "$$dirs" ]; then echo "no package has tests that need root"; \
 	else go test -tags e2e -run '^TestE2E' -timeout 30m -p 1 $$dirs; fi
@@ -92,7 +94,7 @@ test-e2e: ## Run the tests that need root or a container runtime, and the short 
 
 .PHONY: truth
 truth: ## Hold the models of resolvers against glibc, musl and Go: TRUTHNAMES (10000) random names; needs root
-	@$(MAKE) --no-print-directory packages
+	@$(MAKE) --no-print-directory packages PACKAGES='$(PACKAGES) $(E2E_PACKAGES)'
 	DNSMESH_REQUIRE_TOOLS=1 TRUTH_NAMES=$(TRUTHNAMES) TRUTH_SEED=$(TRUTHSEED) \
 		go test -tags e2e -run '^TestE2EStubResolvers' -count 1 -v -timeout 2h ./pkg/resolve
 

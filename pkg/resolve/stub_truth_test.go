@@ -6,10 +6,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -480,6 +482,9 @@ func openLanes(t *testing.T, n int) ([]*stubresolver.Lane, []stubresolver.Progra
 	}
 	dir := t.TempDir()
 	programs, err := stubresolver.Build(filepath.Join("..", "..", "internal", "stubresolver"), dir)
+	if errors.Is(err, exec.ErrNotFound) {
+		realtool.Missing(t, realtool.Optional(err))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -491,6 +496,9 @@ func openLanes(t *testing.T, n int) ([]*stubresolver.Lane, []stubresolver.Progra
 	var list []*stubresolver.Lane
 	for range n {
 		lane, err := stubresolver.NewLane(programs, t.TempDir())
+		if errors.Is(err, fs.ErrPermission) {
+			realtool.Missing(t, realtool.Optional(err))
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -607,7 +615,7 @@ func TestE2EStubResolvers(t *testing.T) {
 		}
 		for _, c := range serverCourses() {
 			labels = append(labels, c.name)
-			tc := truth{host: "a", conf: c.conf, servers: c.servers(), answers: make(map[string][]reality)}
+			tc := truth{host: c.asks(), conf: c.conf, servers: c.servers(), answers: make(map[string][]reality)}
 			for name, list := range c.answers {
 				for _, a := range list {
 					tc.answers[name] = append(tc.answers[name], reality{Answer: a})
