@@ -31,7 +31,8 @@ type Refusal struct {
 	// Certain tells that the release that the user runs refuses it too.
 	Certain bool
 	// Since is the first release that knows the directive and Dropped the first that no longer does, if there is one,
-	// where the message is that this release does not know it.
+	// where the message is that this release does not know it. Since is also the first that knows Property, where the
+	// message is about that.
 	Since, Dropped resolve.Version
 }
 

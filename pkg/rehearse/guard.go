@@ -1,6 +1,7 @@
 package rehearse
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"text/template/parse"
@@ -32,7 +33,7 @@ func checkTemplate(text string) error {
 		return nil //nolint:nilerr // the plugin says what is wrong with it
 	}
 	if len(set) > 1 {
-		return fmt.Errorf("the template defines others")
+		return errors.New("the template defines others")
 	}
 	g := growth{factor: 1}
 	g.node(tree.Root)
@@ -45,9 +46,9 @@ type growth struct {
 	err    error
 }
 
-func (g *growth) fail(format string, args ...any) {
+func (g *growth) fail(why string) {
 	if g.err == nil {
-		g.err = fmt.Errorf(format, args...)
+		g.err = errors.New(why)
 	}
 }
 
@@ -163,7 +164,7 @@ func checkExpressions(texts []string) error {
 		c.pluses = 0
 		ast.Walk(&tree.Node, &c)
 		if c.factor *= c.pluses + 1; c.factor > maxGrowth && c.err == nil {
-			c.err = fmt.Errorf("the expression multiplies its own value")
+			c.err = errors.New("the expression multiplies its own value")
 		}
 		if c.err != nil {
 			return c.err
@@ -181,9 +182,9 @@ type exprChecker struct {
 func (c *exprChecker) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.PredicateNode:
-		c.err = fmt.Errorf("the expression has a loop")
+		c.err = errors.New("the expression has a loop")
 	case *ast.VariableDeclaratorNode:
-		c.err = fmt.Errorf("the expression declares a variable")
+		c.err = errors.New("the expression declares a variable")
 	case *ast.BuiltinNode:
 		switch n.Name {
 		case "len", "lower", "upper", "trim", "trimPrefix", "trimSuffix", "hasPrefix", "hasSuffix", "indexOf",
@@ -196,7 +197,7 @@ func (c *exprChecker) Visit(node *ast.Node) {
 		case "+":
 			c.pluses++
 		case "..":
-			c.err = fmt.Errorf("the expression has a range")
+			c.err = errors.New("the expression has a range")
 		}
 	}
 }
@@ -214,7 +215,7 @@ func checkRewrites(rules []*line) error {
 			most = max(most, strings.Count(w.text, "{"))
 		}
 		if factor *= most; factor > maxGrowth {
-			return fmt.Errorf("the rewrite rules multiply a name")
+			return errors.New("the rewrite rules multiply a name")
 		}
 	}
 	return nil

@@ -211,21 +211,25 @@ func TestAsk(t *testing.T) {
 		{"server itself", kubeadm, "1.15.0", nil, Question{Name: "ns.dns.cluster.local"}, "NOERROR; by kubernetes; unknown: the address of the server itself is not known"},
 		{"planned service", kubeadm, "1.15.0", nil, Question{Name: "planned.prod.svc.cluster.local"}, "NOERROR; planned.prod.svc.cluster.local. A 192.0.2.255; by kubernetes"},
 		{
-			"external name", kubeadm, "1.15.0", address, Question{Name: "outside.default.svc.cluster.local"},
+			"external name", kubeadm, "1.15.0", address,
+			Question{Name: "outside.default.svc.cluster.local"},
 			"NOERROR; outside.default.svc.cluster.local. CNAME www.example.org.; www.example.org. A 198.51.100.1; by kubernetes; asked /etc/resolv.conf for www.example.org.",
 		},
 		{"outside", kubeadm, "1.15.0", known, Question{Name: "www.example.org"}, "NOERROR; by forward; asked /etc/resolv.conf for www.example.org."},
 		{
-			"outside, unknown", kubeadm, "1.15.0", nil, Question{Name: "www.example.org"},
+			"outside, unknown", kubeadm, "1.15.0", nil,
+			Question{Name: "www.example.org"},
 			"NXDOMAIN; by forward; asked /etc/resolv.conf for www.example.org.; unknown: what the upstream /etc/resolv.conf answers is not known",
 		},
 		{
-			"upstreams by file", ".:53 {\n forward . /etc/extra/resolv.conf {\n  policy sequential\n }\n}\n", "1.15.0", known, Question{Name: "a.test"},
+			"upstreams by file", ".:53 {\n forward . /etc/extra/resolv.conf {\n  policy sequential\n }\n}\n", "1.15.0", known,
+			Question{Name: "a.test"},
 			"NOERROR; by forward; asked 203.0.113.1 of /etc/extra/resolv.conf for a.test.",
 		},
 		{"upstream as host name", ".:53 {\n forward . dns.example.org:5353\n}\n", "1.14.4", known, Question{Name: "a.test"}, "NOERROR; by forward; asked dns.example.org:5353 for a.test."},
 		{
-			"upstream over TLS", ".:53 {\n forward . tls://203.0.113.9%ens3 {\n  tls /etc/cert /etc/key\n  tls_servername dns.example.org\n }\n}\n", "1.15.0", known, Question{Name: "a.test"},
+			"upstream over TLS", ".:53 {\n forward . tls://203.0.113.9%ens3 {\n  tls /etc/cert /etc/key\n  tls_servername dns.example.org\n }\n}\n", "1.15.0", known,
+			Question{Name: "a.test"},
 			"NOERROR; by forward; asked tls://203.0.113.9%ens3 for a.test.",
 		},
 		{
@@ -236,19 +240,23 @@ func TestAsk(t *testing.T) {
 				}
 				return address(e)
 			},
-			Question{Name: "a.test"}, "NOERROR; a.test. A 198.51.100.1; by forward; asked 203.0.113.1 for a.test.; asked 203.0.113.2 for a.test.",
+			Question{Name: "a.test"},
+			"NOERROR; a.test. A 198.51.100.1; by forward; asked 203.0.113.1 for a.test.; asked 203.0.113.2 for a.test.",
 		},
 		{
 			"rewrite leaves the owner", ".:53 {\n rewrite name suffix .shop.test .default.svc.cluster.local\n kubernetes cluster.local\n}\n", "1.15.0", nil,
-			Question{Name: "web.shop.test"}, "NOERROR; web.default.svc.cluster.local. A 10.96.0.7; by kubernetes",
+			Question{Name: "web.shop.test"},
+			"NOERROR; web.default.svc.cluster.local. A 10.96.0.7; by kubernetes",
 		},
 		{
 			"rewrite with answer auto", ".:53 {\n rewrite name suffix .shop.test .default.svc.cluster.local answer auto\n kubernetes cluster.local\n}\n", "1.15.0", nil,
-			Question{Name: "web.shop.test"}, "NOERROR; web.shop.test. A 10.96.0.7; by kubernetes",
+			Question{Name: "web.shop.test"},
+			"NOERROR; web.shop.test. A 10.96.0.7; by kubernetes",
 		},
 		{
 			"template hides kubernetes", ".:53 {\n kubernetes cluster.local\n template ANY ANY . {\n  rcode NXDOMAIN\n }\n}\n", "1.15.0", nil,
-			Question{Name: "web.default.svc.cluster.local"}, "NXDOMAIN; by template",
+			Question{Name: "web.default.svc.cluster.local"},
+			"NXDOMAIN; by template",
 		},
 		{"hosts without fallthrough", ".:53 {\n hosts {\n  192.0.2.5 a.test\n }\n forward . 203.0.113.1\n}\n", "1.15.0", nil, Question{Name: "b.test"}, "SERVFAIL; by hosts"},
 		{"hosts", ".:53 {\n hosts {\n  192.0.2.5 a.test\n }\n}\n", "1.15.0", nil, Question{Name: "a.test"}, "NOERROR; a.test. A 192.0.2.5; by hosts"},
@@ -265,19 +273,24 @@ func TestAsk(t *testing.T) {
 		{"block without plugin", "a.test:53 {\n reload\n}\n.:53 {\n whoami\n}\n", "1.15.0", nil, Question{Name: "x.a.test"}, "REFUSED; by no block"},
 		{"no block", "a.test:53 {\n whoami\n}\n", "1.15.0", nil, Question{Name: "b.test"}, "REFUSED; by no block"},
 		{"empty", "", "1.15.0", nil, Question{Name: "b.test"}, "NOERROR; by whoami"},
+		{"capitals up to 1.14.6", "A.test:53 {\n whoami\n}\n", "1.14.6", nil, Question{Name: "x.a.test"}, "REFUSED; by no block"},
+		{"capitals from 1.14.7", "A.test:53 {\n whoami\n}\n", "1.14.7", nil, Question{Name: "x.a.test"}, "NOERROR; by whoami"},
 		{"other port", "a.test:53 {\n whoami\n}\n.:1053 {\n template ANY ANY . {\n  rcode NXDOMAIN\n }\n}\n", "1.15.0", nil, Question{Name: "a.test", Server: netip.MustParseAddrPort("0.0.0.0:1053")}, "NXDOMAIN; by block 1 template"},
 		{"over TLS", "tls://.:853 {\n tls /etc/cert /etc/key\n template ANY ANY . {\n  rcode NXDOMAIN\n }\n}\n", "1.14.6", nil, Question{Name: "a.test", Server: netip.AddrPortFrom(netip.Addr{}, 853)}, "NXDOMAIN; by template"},
 		{
 			"bind", ".:53 {\n bind 169.254.20.10\n template ANY ANY . {\n  rcode NXDOMAIN\n }\n}\n.:53 {\n bind eth0\n whoami\n}\n", "1.15.0", nil,
-			Question{Name: "a.test", Server: netip.MustParseAddrPort("169.254.20.10:53")}, "NXDOMAIN; by template",
+			Question{Name: "a.test", Server: netip.MustParseAddrPort("169.254.20.10:53")},
+			"NXDOMAIN; by template",
 		},
 		{
 			"view", ".:53 {\n view inside {\n  expr incidr(client_ip(), '10.244.0.0/16')\n }\n template ANY ANY . {\n  rcode NXDOMAIN\n }\n}\n.:53 {\n whoami\n}\n", "1.15.0", nil,
-			Question{Name: "a.test", Client: netip.MustParseAddr("10.244.2.9")}, "NXDOMAIN; by template",
+			Question{Name: "a.test", Client: netip.MustParseAddr("10.244.2.9")},
+			"NXDOMAIN; by template",
 		},
 		{
 			"view of others", ".:53 {\n view inside {\n  expr incidr(client_ip(), '10.244.0.0/16')\n }\n template ANY ANY . {\n  rcode NXDOMAIN\n }\n}\n.:53 {\n whoami\n}\n", "1.15.0", nil,
-			Question{Name: "a.test", Client: netip.MustParseAddr("10.1.1.1")}, "NOERROR; by block 1 whoami",
+			Question{Name: "a.test", Client: netip.MustParseAddr("10.1.1.1")},
+			"NOERROR; by block 1 whoami",
 		},
 		{"acl", ".:53 {\n acl {\n  block net 10.0.0.0/8\n }\n whoami\n}\n", "1.15.0", nil, Question{Name: "a.test", Client: netip.MustParseAddr("10.1.1.1")}, "REFUSED; by acl"},
 		{"acl of others", ".:53 {\n acl {\n  block net 10.0.0.0/8\n }\n whoami\n}\n", "1.15.0", nil, Question{Name: "a.test", Client: netip.MustParseAddr("192.0.2.9")}, "NOERROR; by whoami"},
@@ -402,20 +415,14 @@ func TestTruncated(t *testing.T) {
 	}{
 		{Question{Name: "a.test"}, true},
 		{Question{Name: "a.test", UDPSize: 1232}, false},
-		{Question{Name: "a.test", TCP: true}, true}, // the forward plugin asks over TCP only what it was asked over TCP
+		{Question{Name: "a.test", TCP: true}, false},
 	} {
 		a, err := j.Ask(t.Context(), tt.q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if tt.q.TCP {
-			if a.Truncated || len(a.Answer) != 60 {
-				t.Errorf("over TCP: %d records, truncated %t", len(a.Answer), a.Truncated)
-			}
-			continue
-		}
-		if a.Truncated != tt.want {
-			t.Errorf("%+v: truncated %t", tt.q, a.Truncated)
+		if a.Truncated != tt.want || !tt.want && len(a.Answer) != 60 {
+			t.Errorf("%+v: %d records, truncated %t", tt.q, len(a.Answer), a.Truncated)
 		}
 	}
 }
@@ -486,7 +493,15 @@ func TestLookup(t *testing.T) {
 	if diff := cmp.Diff(want, asked); diff != "" || res.Status != resolve.Resolved {
 		t.Errorf("%v (-want +got):\n%s", res.Status, diff)
 	}
-	l, err := j.Lookup(t.Context(), Question{Name: "planned.prod.svc.cluster.local"})
+	r := begin(t, configOf(t, ".:53 {\n rewrite name suffix .shop.test .default.svc.cluster.local\n kubernetes cluster.local\n}\n", "1.15.0", nil))
+	l, err := r.Lookup(t.Context(), Question{Name: "web.shop.test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, m := l.For(resolve.Glibc).String(), l.For(resolve.Musl).String(); !l.Foreign || g != "NODATA" || m != "address 10.96.0.7" {
+		t.Errorf("an answer of another name: foreign %t, glibc %s, musl %s", l.Foreign, g, m)
+	}
+	l, err = j.Lookup(t.Context(), Question{Name: "planned.prod.svc.cluster.local"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -515,6 +530,8 @@ func TestRefusals(t *testing.T) {
 		{"missing argument", ".:53 {\n  forward .\n}\n", "1.15.0", "2:11: Wrong argument count or unexpected line ending after '.'", true},
 		{"by an older release", ".:53 {\n  kubernetes cluster.local {\n    resyncperiod 5m\n  }\n}\n", "1.6.2", "3:5: unknown property 'resyncperiod'", false},
 		{"too new a plugin", ".:53 {\n  view a {\n    expr true\n  }\n}\n", "1.9.3", "2:3: Unknown directive 'view'", true},
+		{"too new a property", ".:53 {\n  forward . 203.0.113.1 {\n    failover REFUSED\n  }\n}\n", "1.12.4", "3:5: unknown property 'failover'", true},
+		{"too new a zone", ".:53 {\n  kubernetes cluster.local {\n    multicluster cluster.local\n  }\n}\n", "1.12.1", "3:5: unknown property 'multicluster'", true},
 		{"removed plugin", ".:53 {\n  federation cluster.local\n}\n", "1.15.0", "2:3: Unknown directive 'federation'", true},
 		{"two of a zone", "a.test:53 {\n  whoami\n}\na.test:53 {\n  whoami\n}\n", "1.15.0", "4:1: cannot serve dns://a.test.:53 - it is already defined", true},
 		{"zone", "a..test:53 {\n  whoami\n}\n", "1.15.0", "1:1: ", true},

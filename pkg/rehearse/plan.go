@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/cluster"
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/corefile"
@@ -33,6 +34,7 @@ type plan struct {
 	// unknowns are the plugins whose answers are not known, by the number in their directive.
 	unknowns   []unknownPlugin
 	clusters   int
+	unreached  int
 	interfaces map[string]int
 }
 
@@ -119,6 +121,20 @@ func (p *plan) expandError() error {
 	return nil
 }
 
+// key returns a key of a server block as it is printed. Up to 1.14.6 a zone with capitals is never reached, because names
+// are looked up in lower case; from 1.14.7 on the zone is too. A key that nobody asks for stands for the former.
+func (p *plan) key(text string) string {
+	if !p.config.Version.Before(1, 14, 7) {
+		return text
+	}
+	z, err := corefile.ParseZone(text)
+	if err != nil || z.Port == "" || strings.Contains(text, "/") || !strings.ContainsFunc(strings.TrimPrefix(text, z.Transport+"://"), unicode.IsUpper) {
+		return text
+	}
+	p.unreached++
+	return fmt.Sprintf("%s://unreached-%d.invalid:%s", z.Transport, p.unreached, z.Port)
+}
+
 // block prepares the directives of a server block.
 func (p *plan) block(block *corefile.Block) error {
 	b := &planned{Block: Block{Index: len(p.blocks)}}
@@ -128,7 +144,7 @@ func (p *plan) block(block *corefile.Block) error {
 	b.Position = block.Keys[0].Position()
 	for _, k := range block.Keys {
 		b.Keys = append(b.Keys, k.Text)
-		b.keys = append(b.keys, word{k.Text, k})
+		b.keys = append(b.keys, word{p.key(k.Text), k})
 		if _, err := corefile.ParseZone(k.Text); err != nil {
 			return &Refusal{Position: k.Position(), Via: k.Via, Msg: err.Error(), Certain: true}
 		}
@@ -186,6 +202,13 @@ func (p *plan) directive(b *planned, l *line, known map[string]treatment) (*line
 		r.Since, r.Dropped, _ = knownIn(l.name())
 		return nil, r
 	}
+	for _, sub := range l.body {
+		if since, ok := newProperties()[l.name()][sub.name()]; ok && p.config.Version.Compare(since) < 0 {
+			r := p.refusal(sub.words[0], l, "unknown property '"+sub.name()+"'")
+			r.Certain, r.Since = true, since
+			return nil, r
+		}
+	}
 	if t.run {
 		if t.prepare == nil {
 			return l, nil
@@ -197,7 +220,7 @@ func (p *plan) directive(b *planned, l *line, known map[string]treatment) (*line
 	}
 	switch {
 	case t.zones != nil:
-		return p.unknown(b, l, t.zones(texts(l.args())), fmt.Sprintf("what the plugin %s answers is not known", l.name())), nil
+		return p.unknown(l, t.zones(texts(l.args())), fmt.Sprintf("what the plugin %s answers is not known", l.name())), nil
 	case !t.silent:
 		p.notice(Skipped, l, "the judge does not run the plugin "+l.name())
 	}

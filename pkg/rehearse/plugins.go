@@ -12,6 +12,8 @@ import (
 	"github.com/coredns/coredns/plugin/pkg/parse"
 	"github.com/coredns/coredns/plugin/pkg/transport"
 	"github.com/miekg/dns"
+
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/resolve"
 )
 
 // treatment is what the judge does with a directive. What has none is external.
@@ -44,6 +46,16 @@ type grammar struct {
 
 // unlimited is a number of arguments that is not limited.
 const unlimited = -1
+
+// newProperties are lines of plugins that older releases refuse, with the first release that knows them. A line that
+// is not listed is judged as 1.15.0 does.
+func newProperties() map[string]map[string]resolve.Version {
+	v := func(minor, patch int) resolve.Version { return resolve.Version{Major: 1, Minor: minor, Patch: patch} }
+	return map[string]map[string]resolve.Version{
+		"forward":    {"next": v(11, 4), "failover": v(13, 0)},
+		"kubernetes": {"multicluster": v(12, 2)},
+	}
+}
 
 // treatments is the list of plugins. It names every directive of every release in orders.txt; a test holds it to that.
 func treatments() map[string]treatment {
@@ -245,7 +257,7 @@ func (p *plan) file(b *planned, l *line) (*line, error) {
 		return nil, err
 	}
 	if unknown != "" {
-		return p.unknown(b, l, texts(l.words[2:]), unknown), nil
+		return p.unknown(l, texts(l.words[2:]), unknown), nil
 	}
 	return l, nil
 }
@@ -259,7 +271,7 @@ func (p *plan) hosts(b *planned, l *line) (*line, error) {
 		return nil, err
 	}
 	if unknown != "" {
-		return p.unknown(b, l, texts(l.words[2:]), unknown), nil
+		return p.unknown(l, texts(l.words[2:]), unknown), nil
 	}
 	return l, nil
 }
@@ -282,7 +294,7 @@ func (p *plan) auto(b *planned, l *line) (*line, error) {
 			}
 		}
 		if unknown != "" {
-			return p.unknown(b, l, texts(l.args()), unknown), nil
+			return p.unknown(l, texts(l.args()), unknown), nil
 		}
 		full, err := p.files.mkdir(dir)
 		if err != nil {
@@ -538,7 +550,7 @@ func isAddress(host string) bool {
 }
 
 // unknown replaces a directive that would answer by one that says so.
-func (p *plan) unknown(b *planned, l *line, zones []string, why string) *line {
+func (p *plan) unknown(l *line, zones []string, why string) *line {
 	p.notice(Unjudged, l, why)
 	p.unknowns = append(p.unknowns, unknownPlugin{plugin: l.name(), zones: zones, why: why})
 	return &line{words: []word{

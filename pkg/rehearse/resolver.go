@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/miekg/dns"
 
@@ -15,6 +16,54 @@ type Lookup struct {
 	A, AAAA Answer
 	// Answer is both as package resolve reads them.
 	Answer resolve.Answer
+	// Foreign tells that addresses of the answer belong to another name than the one asked for, and that no CNAME leads
+	// to it: a rewrite rule without an answer rule leaves the rewritten name.
+	Foreign bool
+}
+
+// For is the answer as a library takes it. glibc finds no address in an answer that is foreign; musl and Go do not look
+// at the name.
+func (l Lookup) For(library resolve.Library) resolve.Answer {
+	a := l.Answer
+	if !l.Foreign || library != resolve.Glibc {
+		return a
+	}
+	for _, half := range []struct {
+		reply  *resolve.Reply
+		answer Answer
+		qtype  uint16
+	}{{&a.A, l.A, dns.TypeA}, {&a.AAAA, l.AAAA, dns.TypeAAAA}} {
+		if foreign(half.answer, half.qtype) {
+			half.reply.Records = resolve.NoRecords
+		}
+	}
+	if !a.HasAddress() {
+		a.Addresses = nil
+	}
+	return a
+}
+
+// foreign tells whether the addresses of an answer do not belong to the name that was asked for.
+func foreign(a Answer, qtype uint16) bool {
+	if len(a.Path) == 0 {
+		return false
+	}
+	name := a.Path[0].Name
+	found := false
+	for _, rr := range a.Answer {
+		switch owner := rr.Header().Name; rr.Header().Rrtype {
+		case dns.TypeCNAME:
+			if cname, ok := rr.(*dns.CNAME); ok && strings.EqualFold(owner, name) {
+				name = cname.Target
+			}
+		case qtype:
+			if strings.EqualFold(owner, name) {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
 }
 
 // Lookup asks for the addresses of an absolute name, as q says otherwise; the type of q does not count. It has the form
@@ -39,6 +88,7 @@ func (j *Judge) Lookup(ctx context.Context, q Question) (Lookup, error) {
 	if l.Answer.Note == "" {
 		l.Answer.Note = l.AAAA.Unknown
 	}
+	l.Foreign = foreign(l.A, dns.TypeA) || foreign(l.AAAA, dns.TypeAAAA)
 	l.Answer.Addresses = append(addressesOf(l.A, dns.TypeA), addressesOf(l.AAAA, dns.TypeAAAA)...)
 	return l, nil
 }
