@@ -57,8 +57,14 @@ type query struct {
 	ipv6  bool
 	depth int
 	block *chainBlock
-	// whole are answers for both types, by the plugin that gave them.
-	whole map[any]*resolve.Answer
+	// whole are answers for both types; few plugins of a block give one.
+	whole []wholeAnswer
+}
+
+// wholeAnswer is an answer for both types, and the plugin that gave it.
+type wholeAnswer struct {
+	plugin any
+	answer *resolve.Answer
 }
 
 // verdict is what a plugin answers.
@@ -81,11 +87,16 @@ func unknown(note string) verdict {
 
 // answerOnce keeps an answer for both types between the two queries for a name.
 func (q *query) answerOnce(plugin any, ask func() resolve.Answer) verdict {
-	a := q.whole[plugin]
+	var a *resolve.Answer
+	for _, w := range q.whole {
+		if w.plugin == plugin {
+			a = w.answer
+		}
+	}
 	if a == nil {
 		got := ask()
 		a = &got
-		q.whole[plugin] = a
+		q.whole = append(q.whole, wholeAnswer{plugin, a})
 	}
 	v := verdict{reply: a.A, known: a.Known, note: a.Note, whole: a}
 	if q.ipv6 {
@@ -175,7 +186,7 @@ func (c *chain) answer(name string, depth int) resolve.Answer {
 	case len(blocks[0].stages) == 0:
 		return resolve.Negative(resolve.Refused, "the server block has no plugin")
 	}
-	q := query{name: name, depth: depth, block: blocks[0], whole: map[any]*resolve.Answer{}}
+	q := query{name: name, depth: depth, block: blocks[0]}
 	a := q.serve()
 	q.ipv6 = true
 	aaaa := q.serve()

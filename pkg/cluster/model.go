@@ -13,7 +13,8 @@ import (
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/resolve"
 )
 
-// Model says what the DNS server that pods ask answers. It is a resolve.ClusterServer.
+// Model says what the DNS server that pods ask answers. It is a resolve.ClusterServer, and not safe for use by several
+// goroutines.
 //
 //   - CoreDNS with a Corefile: what the Corefile says, see chain. Names that leave the server through forward are
 //     answered by the upstream's Corefile where the snapshot holds it (TextUpstreamCorefile), else unknown.
@@ -25,17 +26,29 @@ type Model struct {
 	aliasLimit int
 	answer     func(name string) resolve.Answer
 	known      []KnownName
+	// answers are those given before: the pods of all namespaces ask for the same names below the last search domains.
+	answers map[string]resolve.Answer
 }
+
+// maxAnswers bounds how many answers a model remembers.
+const maxAnswers = 1 << 15
 
 // Domain is the cluster domain, absolute.
 func (m *Model) Domain() string { return m.domain }
 
 // Answer is what the server answers for an absolute name.
 func (m *Model) Answer(name string) resolve.Answer {
+	if a, ok := m.answers[name]; ok {
+		return a
+	}
 	a := m.answer(name)
 	if a.Match.Node == resolve.NoNode && !resolve.Under(name, m.domain) {
 		a.Match.Node = resolve.OutsideNode
 	}
+	if len(m.answers) >= maxAnswers {
+		clear(m.answers)
+	}
+	m.answers[name] = a
 	return a
 }
 
@@ -49,7 +62,7 @@ func (m *Model) KnownOutsideNames() []KnownName { return m.known }
 
 // NewModel returns the model of the server that pods ask. The facts and the index are those of s.
 func NewModel(s *Snapshot, f *Facts, ix *Index) *Model {
-	m := &Model{domain: f.Domain}
+	m := &Model{domain: f.Domain, answers: map[string]resolve.Answer{}}
 	b := modelBuilder{facts: f, index: ix, upstream: upstreamChain(s)}
 	newest := resolve.CoreDNS{Version: f.coreDNSVersion()}
 	m.aliasLimit = newest.MaxAliases()
@@ -227,6 +240,9 @@ func (c *Corefile) readFile(name string) (string, bool) {
 	// What a kubelet writes into /etc/hosts are names of the host itself.
 	return "", name == "/etc/hosts"
 }
+
+// Port is the port on which the server gets what is sent to port 53 of its Service.
+func (s *Server) Port() int { return targetPort(s) }
 
 // targetPort is the port on which a server gets what is sent to port 53 of its Service.
 func targetPort(srv *Server) int {
