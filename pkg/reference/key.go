@@ -133,7 +133,7 @@ func classify(key string) class {
 	switch last {
 	case "host", "hostname", "url", "uri", "address", "addr", "endpoint", "domain":
 		switch before {
-		case "external", "public", "root", "self", "own", "canonical":
+		case "external", "public", "root", "self", "own", "canonical", "instance", "report", "visible", "site":
 			return silent // how others reach the workload
 		case "server":
 			if last != "url" && last != "uri" {
@@ -162,7 +162,7 @@ func silentWord(word, next []byte) bool {
 		"csrf", "allowed", "allow", "allowlist", "whitelist", "blacklist", "denylist", "deny", "blocked", "blocklist",
 		"redirect", "redirects", "callback", "callbacks", "xmlns", "runbook", "noproxy", "sni", "san", "sans", "vhost",
 		"vhosts", "cookie", "cookies", "exclude", "excluded", "excludes", "ignore", "ignored", "skip", "altnames", "dnsnames",
-		"servername", "nonproxyhosts":
+		"servername", "nonproxyhosts", "trusted", "helo", "ehlo":
 		return true
 	case "no", "non":
 		return string(next) == "proxy"
@@ -223,7 +223,7 @@ func lastWord(last, before string) class {
 		"authority", "sentinels", "sentinel", "join", "forward", "store":
 		return peer
 	case "description", "summary", "message", "title", "homepage", "docs", "documentation", "doc", "link", "links", "license",
-		"schema", "schemalocation", "image", "images", "audience", "aud", "email", "emails", "expr", "regex", "regexp",
+		"schema", "schemalocation", "image", "images", "audience", "audiences", "aud", "email", "emails", "expr", "regex", "regexp",
 		"pattern", "patterns", "origin", "origins", "comment", "comments", "help", "logo", "icon", "label", "labels",
 		"annotation", "annotations", "author", "maintainer", "copyright", "subject", "tooltip", "legend", "contact", "cn", "subj":
 		return silent
