@@ -115,6 +115,9 @@ func (s *scanner) directive(line string, haproxy bool) {
 		if !strings.HasPrefix(first, "/") {
 			s.scalar(strong, first)
 		}
+	case "set": // of nginx; proxy_pass may name it, and then looks for an upstream block first
+		s.pass = true
+		s.free(rest)
 	case "replicaof", "slaveof":
 		s.scalar(strong, withPort(words))
 	case "sentinel":

@@ -13,7 +13,7 @@ type level struct {
 // mutes tells whether nothing below a key is a host that the workload looks up.
 func mutes(key string) bool {
 	switch strings.ToLower(key) {
-	case "labels", "annotations", "cors", "links", "license", "contact", "externaldocs", "headers", "httpheaders", "matchlabels", "commonlabels",
+	case "labels", "annotations", "cors", "links", "license", "contact", "externaldocs", "headers", "httpheaders", "matchlabels", "commonlabels", "tags",
 		"servernames", "server_names", "static_labels", "external_labels":
 		return true
 	}
