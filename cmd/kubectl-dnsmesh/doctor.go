@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -285,6 +286,10 @@ func (o *sourceOptions) addFlags(cmd *cobra.Command) {
 }
 
 func (o *sourceOptions) complete(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("filename") && !slices.ContainsFunc(o.files, func(f string) bool { return f != "" }) {
+		// -f "$DIR" with an unset variable must not turn to the cluster instead.
+		return withHint(errors.New("--filename is empty"), "see %s --help", cmd.CommandPath())
+	}
 	if len(o.files) > 0 && len(o.contexts) > 0 {
 		return errors.New("--filename and --contexts exclude each other")
 	}
@@ -357,6 +362,11 @@ func (o *sourceOptions) load(ctx context.Context) ([]*cluster.Snapshot, error) {
 			s.Override.Implementation = cluster.CoreDNS
 		}
 		snapshots = append(snapshots, s)
+	}
+	if o.only != "" && !slices.ContainsFunc(snapshots, func(s *cluster.Snapshot) bool {
+		return len(s.Namespaces) == 0 || slices.ContainsFunc(s.Namespaces, func(n *corev1.Namespace) bool { return n.Name == o.only })
+	}) {
+		fmt.Fprintf(o.ErrOut, "note: there is no namespace %s\n", finding.Printable(o.only))
 	}
 	return snapshots, nil
 }
