@@ -133,7 +133,7 @@ func classify(key string) class {
 	switch last {
 	case "host", "hostname", "url", "uri", "address", "addr", "endpoint", "domain":
 		switch before {
-		case "external", "public", "root", "self", "own", "canonical", "instance", "report", "visible", "site":
+		case "external", "public", "root", "self", "own", "canonical", "instance", "report", "visible":
 			return silent // how others reach the workload
 		case "server":
 			if last != "url" && last != "uri" {

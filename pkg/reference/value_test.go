@@ -190,7 +190,6 @@ func TestVariable(t *testing.T) {
 		{"API_AUDIENCES", "https://api", ""},
 		{"EUREKA_INSTANCE_HOSTNAME", "api", ""},
 		{"report_host", "db", ""},
-		{"SITE_URL", "https://shop", ""},
 		{"NO_PROXY", "localhost,.svc,ledger.payments.svc.cluster.local,192.0.2.0/24", ""},
 		{"no_proxy", "ledger", ""},
 		{"HTTP_PROXY", "http://proxy:3128", "http://proxy:3128"},
