@@ -37,8 +37,9 @@ For regex, give the way back as a second expression:
 	DM3005 = &finding.Code{
 		ID: "DM3005", Severity: finding.Error,
 		Title: "a regular expression of a rewrite rule matches nothing, or too much",
-		Doc: `CoreDNS compares the expression with the name in lower case. An expression that asks for a capital letter never matches:
-the rule has no effect, an error. (?i) and [A-Za-z] do match.
+		Doc: `CoreDNS compares the expression with the name in lower case and with its final dot. An expression that asks for a capital
+letter never matches, nor does one that ends in $ without \. in front of it: the rule has no effect, an error. (?i) and
+[A-Za-z] do match.
 
 A dot in an expression stands for any character. Where a dot of a name is meant and not escaped, the rule also takes
 other names, such as one of another domain that ends in the same letters: a warning, with such a name as evidence.
@@ -231,6 +232,18 @@ func (c *corefileCheck) regex(b *corefile.Block, r rewriteRule) bool {
 		c.say(DM3005, r.from, finding.Finding{
 			Message: fmt.Sprintf("%q asks for a capital letter: names are compared in lower case, so the rule never matches", r.from.Text),
 			Fix:     &finding.Fix{Summary: "write the letters in lower case, or put (?i) in front", Diff: tokenDiff(r.from, "(?i)"+r.from.Text)},
+		})
+		return true
+	}
+	if i := len(tree.Sub) - 1; tree.Op == syntax.OpConcat && i > 0 && tree.Sub[i].Op == syntax.OpEndText && tree.Sub[i-1].Op == syntax.OpLiteral &&
+		!strings.HasSuffix(string(tree.Sub[i-1].Rune), ".") {
+		fix := &finding.Fix{Summary: `write \.$ at its end`}
+		if before, ok := strings.CutSuffix(r.from.Text, "$"); ok {
+			fix.Diff = tokenDiff(r.from, before+`\.$`)
+		}
+		c.say(DM3005, r.from, finding.Finding{
+			Message: fmt.Sprintf("%q ends before the final dot: names are compared with it, so the rule never matches", r.from.Text),
+			Fix:     fix,
 		})
 		return true
 	}
