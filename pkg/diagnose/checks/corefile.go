@@ -32,11 +32,11 @@ To mend it, write the zone in lower case:
 // corefiles judges the Corefiles of all DNS servers.
 var corefiles = &diagnose.Analyzer{
 	Name: "corefile",
-	Doc:  "Corefiles of DNS servers: zones that no query reaches, rewrite rules that lose answers",
+	Doc:  "Corefiles of DNS servers: zones that no query reaches, blocks that answer nothing, rewrite rules that lose answers",
 	Uses: []cluster.Resource{
 		cluster.ConfigMaps, cluster.Pods, cluster.Services, cluster.EndpointSlices, cluster.Namespaces, cluster.Nodes, cluster.Texts,
 	},
-	Codes: []*finding.Code{DM3003, DM3004, DM3005},
+	Codes: []*finding.Code{DM3003, DM3004, DM3005, DM3018, DM3019},
 	Run: func(p *diagnose.Pass) {
 		// A ConfigMap may be mounted by several servers; its text is judged once for each version that reads it.
 		seen := map[string]bool{}
@@ -51,13 +51,19 @@ var corefiles = &diagnose.Analyzer{
 				continue
 			}
 			seen[key] = true
+			c := &corefileCheck{Pass: p, server: s, reported: map[string]bool{}}
+			misplaced := c.misplaced()
 			if err := s.Corefile.ExpandErr; err != nil {
 				refused = append(refused, "the Corefile cannot be read: "+err.Error())
 				continue
 			}
 			judged++
-			c := &corefileCheck{Pass: p, server: s, reported: map[string]bool{}}
+			if misplaced || c.emptyCorefile() {
+				continue // the blocks are not those that were meant
+			}
 			for _, b := range s.Corefile.Expanded.Blocks {
+				c.literalKeys(b)
+				c.silentBlock(b)
 				c.capitalZones(b)
 				c.rewrites(b)
 			}
@@ -101,7 +107,9 @@ func (c *corefileCheck) say(code *finding.Code, t corefile.Token, f finding.Find
 	c.reported[place] = true
 	f.Object = c.object(t)
 	f.Position = &finding.Position{Source: at.File, Line: at.Line, Col: at.Col}
-	f.Evidence = append([]finding.Evidence{{Label: "line", Text: strings.TrimSpace(lineOf(t)), Position: f.Position}}, f.Evidence...)
+	if line := strings.TrimSpace(lineOf(t)); line != "" {
+		f.Evidence = append([]finding.Evidence{{Label: "line", Text: line, Position: f.Position}}, f.Evidence...)
+	}
 	if f.Fix != nil {
 		f.Fix.Commands = append(f.Fix.Commands, explain(code))
 	}
