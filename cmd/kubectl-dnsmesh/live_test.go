@@ -455,7 +455,7 @@ func testCredentials(t *testing.T, cp *realtool.ControlPlane) {
 		"token that is not accepted": {wrongToken, []string{"does not accept the credentials", "hint: log in again"}},
 		"expired certificate":        {expired, []string{"does not accept the credentials", "hint: log in again"}},
 		"no server":                  {absent, []string{"refused", "hint: "}},
-		"no kubeconfig":              {nil, []string{"hint: "}},
+		"no kubeconfig":              {nil, []string{"there is no kubeconfig", "hint: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "kubeconfig")

@@ -34,8 +34,8 @@ func newSnapshot(config *genericclioptions.ConfigFlags, streams genericiooptions
 gave. Secrets are not in it, nor is anything that no check reads.
 
 --redact replaces the names of namespaces, objects and hosts by hashes, the same name always by the same hash, and
-leaves out everything of environment variables and ConfigMaps that is no host name, so that a snapshot can be handed to
-somebody else. The hashes of two runs differ.`,
+leaves out every value of environment variables, arguments and ConfigMaps that is no host name, so that a snapshot can be
+handed to somebody else. Names of variables and flags, and private addresses, stay. The hashes of two runs differ.`,
 		Example: `  kubectl dnsmesh snapshot > cluster.json.gz
   kubectl dnsmesh snapshot --redact -o cluster.json.gz
   kubectl dnsmesh doctor -f cluster.json.gz`,

@@ -30,6 +30,9 @@ func (o *sourceOptions) live(ctx context.Context, name string, p *progress) (*lo
 		flags.ImpersonateGroup, flags.Timeout = o.config.ImpersonateGroup, o.config.Timeout
 	}
 	config, err := flags.ToRESTConfig()
+	if err == nil && noCluster(flags) {
+		err = clientcmd.ErrEmptyConfig
+	}
 	if err != nil {
 		return nil, configHint(err)
 	}
@@ -52,6 +55,14 @@ func (o *sourceOptions) live(ctx context.Context, name string, p *progress) (*lo
 		return nil, liveHint(err)
 	}
 	return r, nil
+}
+
+// noCluster tells whether nothing names a cluster. cli-runtime then takes one on localhost:8080, where none has been
+// since Kubernetes 1.20.
+func noCluster(flags *genericclioptions.ConfigFlags) bool {
+	raw, err := flags.ToRawKubeConfigLoader().RawConfig()
+	return err == nil && len(raw.Clusters) == 0 && (flags.APIServer == nil || *flags.APIServer == "") && os.Getenv("KUBERNETES_MASTER") == "" &&
+		os.Getenv("KUBERNETES_SERVICE_HOST") == ""
 }
 
 // configHint says what to do where there is no usable kubeconfig.
