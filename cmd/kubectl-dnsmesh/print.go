@@ -297,11 +297,9 @@ func (p *page) summary(r *diagnose.Report, o printOptions, wide bool) {
 	p.hang("next  ", plain, next)
 }
 
-// printChecks writes the list of codes as a table.
-func printChecks(w io.Writer, analyzers []*diagnose.Analyzer) error {
-	p := newPage(w)
-	const columns = 9 + 10 + 13 // code, severity and check with the blanks between them
-	table := tablewriter.NewTable(w,
+// newTable returns a table without lines, its columns two blanks apart.
+func newTable(w io.Writer) *tablewriter.Table {
+	return tablewriter.NewTable(w,
 		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
 			Borders:  tw.BorderNone,
 			Settings: tw.Settings{Lines: tw.LinesNone, Separators: tw.SeparatorsNone},
@@ -310,7 +308,15 @@ func printChecks(w io.Writer, analyzers []*diagnose.Analyzer) error {
 		tablewriter.WithHeaderAlignment(tw.AlignLeft),
 		tablewriter.WithRowAlignment(tw.AlignLeft),
 		tablewriter.WithPadding(tw.Padding{Right: "  ", Overwrite: true}),
+		tablewriter.WithTrimSpace(tw.Off),
 	)
+}
+
+// printChecks writes the list of codes as a table.
+func printChecks(w io.Writer, analyzers []*diagnose.Analyzer) error {
+	p := newPage(w)
+	const columns = 9 + 10 + 13 // code, severity and check with the blanks between them
+	table := newTable(w)
 	table.Header("CODE", "SEVERITY", "CHECK", "FOUND WHEN")
 	type row struct {
 		code  *finding.Code

@@ -21,9 +21,12 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 		Long: `Find out which names go wrong in a cluster, for whom, and how to mend it.
 
 doctor judges the host names that workloads use, the Services of type ExternalName, and the Corefile of the DNS server,
-live or from files. Nothing is written to the cluster, and Secrets are never read.`,
+live or from files; trace follows one name. Nothing is written to the cluster, and Secrets are never read.`,
 		Example: `  # Judge the cluster of the current context
   kubectl dnsmesh doctor
+
+  # Follow one name, as a pod of a workload would look it up
+  kubectl dnsmesh trace ledger --from deploy/api -n payments
 
   # Judge what was saved of a cluster
   kubectl dnsmesh snapshot > cluster.json.gz
@@ -50,6 +53,7 @@ live or from files. Nothing is written to the cluster, and Secrets are never rea
 		newDoctor(config, streams),
 		newExplain(streams),
 		newSnapshot(config, streams),
+		newTrace(config, streams),
 		newVersion(streams),
 		newOptions(streams),
 	)

@@ -54,6 +54,7 @@ func rules() map[string]rule {
 		"pkg/diagnose/encode": {layer: 2, siblings: []string{"pkg/diagnose"}},
 		"pkg/migrate":         {layer: 2, siblings: []string{"pkg/rehearse", "pkg/render"}},
 		"pkg/probe":           {layer: 2, siblings: []string{"pkg/rehearse", "pkg/render"}},
+		"pkg/trace":           {layer: 2, siblings: []string{"pkg/rehearse"}},
 
 		"pkg/cluster/load":  {layer: 3},
 		"pkg/cluster/apply": {layer: 3},

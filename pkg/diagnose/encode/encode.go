@@ -30,8 +30,16 @@ import (
 func JSON(w io.Writer, r *diagnose.Report) error { return writeJSON(w, normal(r)) }
 
 // YAML writes what JSON writes, as YAML with sorted keys.
-func YAML(w io.Writer, r *diagnose.Report) error {
-	data, err := json.Marshal(normal(r))
+func YAML(w io.Writer, r *diagnose.Report) error { return writeYAML(w, normal(r)) }
+
+// DocumentJSON writes any other document as JSON writes a report. Its lists are the caller's to fill in.
+func DocumentJSON(w io.Writer, document any) error { return writeJSON(w, document) }
+
+// DocumentYAML writes any other document as YAML writes a report.
+func DocumentYAML(w io.Writer, document any) error { return writeYAML(w, document) }
+
+func writeYAML(w io.Writer, document any) error {
+	data, err := json.Marshal(document)
 	if err != nil {
 		return fmt.Errorf("encoding report: %w", err)
 	}
