@@ -3,7 +3,6 @@ package checks
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/cluster"
@@ -32,11 +31,11 @@ To mend it, write the zone in lower case:
 // corefiles judges the Corefiles of all DNS servers.
 var corefiles = &diagnose.Analyzer{
 	Name: "corefile",
-	Doc:  "Corefiles of DNS servers: zones that no query reaches, blocks that answer nothing, rewrite rules that lose answers",
+	Doc:  "Corefiles of DNS servers: zones that no query reaches, blocks that answer nothing, upstreams, rewrite rules that lose answers",
 	Uses: []cluster.Resource{
 		cluster.ConfigMaps, cluster.Pods, cluster.Services, cluster.EndpointSlices, cluster.Namespaces, cluster.Nodes, cluster.Texts,
 	},
-	Codes: []*finding.Code{DM3003, DM3004, DM3005, DM3018, DM3019},
+	Codes: []*finding.Code{DM3003, DM3004, DM3005, DM3018, DM3019, DM3021},
 	Run: func(p *diagnose.Pass) {
 		// A ConfigMap may be mounted by several servers; its text is judged once for each version that reads it.
 		seen := map[string]bool{}
@@ -64,6 +63,7 @@ var corefiles = &diagnose.Analyzer{
 			for _, b := range s.Corefile.Expanded.Blocks {
 				c.literalKeys(b)
 				c.silentBlock(b)
+				c.upstreams(b)
 				c.capitalZones(b)
 				c.rewrites(b)
 			}
@@ -139,27 +139,50 @@ func (c *corefileCheck) atLeast(major, minor, patch int) bool {
 	return !ok || c.server.Implementation != cluster.CoreDNS || !v.Before(major, minor, patch)
 }
 
-// capitalZones reports DM3003.
+// capitalZones reports DM3003, once for each line of keys.
 func (c *corefileCheck) capitalZones(b *corefile.Block) {
+	var lines [][]corefile.Token
 	for _, key := range b.Keys {
-		zone, err := corefile.ParseZone(key.Text)
-		if err != nil || isNetwork(key.Text) || !slices.ContainsFunc(strings.Split(afterScheme(key.Text), ""), isCapital) {
+		if _, err := corefile.ParseZone(key.Text); err != nil || isNetwork(key.Text) || !hasCapital(afterScheme(key.Text)) {
 			continue
 		}
-		name := strings.TrimSuffix(zone.Names[0], ".")
+		if n := len(lines); n > 0 && lines[n-1][0].File == key.File && lines[n-1][0].Line == key.Line {
+			lines[n-1] = append(lines[n-1], key)
+		} else {
+			lines = append(lines, []corefile.Token{key})
+		}
+	}
+	for _, keys := range lines {
+		var words []string
+		var edits []corefile.Edit
+		for _, key := range keys {
+			words = append(words, `"`+key.Text+`"`)
+			if edit, err := key.Replace(strings.ToLower(key.Text)); err == nil {
+				edits = append(edits, edit)
+			}
+		}
+		subject := enumerate(words, "and", 4) + " is"
+		if len(keys) > 1 {
+			subject = enumerate(words, "and", 4) + " are"
+		}
 		f := finding.Finding{
-			Message: fmt.Sprintf("%q is written with capitals: CoreDNS %s never reaches the block", key.Text, c.server.Version),
-			Fix:     &finding.Fix{Summary: "write " + name + " in lower case", Diff: tokenDiff(key, strings.ToLower(key.Text))},
+			Message: fmt.Sprintf("%s written with capitals: CoreDNS %s never reaches the block", subject, c.server.Version),
+			Fix:     &finding.Fix{Summary: "write zones in lower case"},
+		}
+		if len(edits) == len(keys) {
+			f.Fix.Diff = editDiff(keys[0].File, edits...)
 		}
 		if c.atLeast(1, 14, 7) {
 			f.Severity = finding.Info
-			f.Message = fmt.Sprintf("%q is written with capitals: CoreDNS up to 1.14.6 never reaches the block", key.Text)
+			f.Message = subject + " written with capitals: CoreDNS up to 1.14.6 never reaches the block"
 		}
-		c.say(DM3003, key, f)
+		c.say(DM3003, keys[0], f)
 	}
 }
 
-func isCapital(s string) bool { return len(s) == 1 && 'A' <= s[0] && s[0] <= 'Z' }
+func hasCapital(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return 'A' <= r && r <= 'Z' })
+}
 
 // afterScheme is a key without its transport: case does not matter there to the question at hand.
 func afterScheme(key string) string {
@@ -190,9 +213,9 @@ func tokenDiff(t corefile.Token, value string) string {
 	return editDiff(t.File, edit)
 }
 
-// editDiff writes an edit as a unified diff without context.
-func editDiff(f *corefile.File, edit corefile.Edit) string {
-	after, err := corefile.Apply([]byte(f.Src), []corefile.Edit{edit})
+// editDiff writes edits as a unified diff without context: one hunk from the first line that changes to the last.
+func editDiff(f *corefile.File, edits ...corefile.Edit) string {
+	after, err := corefile.Apply([]byte(f.Src), edits)
 	if err != nil {
 		return ""
 	}
