@@ -103,9 +103,10 @@ namespace.`,
 	}
 	complete("output", func() []string { return reportFormats })
 	complete("fail-on", func() []string { return failWords })
-	for _, flag := range []string{"checks", "skip", "suppress", "severity"} {
-		complete(flag, codeCompletions)
+	for _, flag := range []string{"checks", "skip", "suppress"} {
+		cobra.CheckErr(cmd.RegisterFlagCompletionFunc(flag, completeList(codeCompletions)))
 	}
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("severity", completeList(severityCompletions)))
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/diagnose/checks"
+	"github.com/dnsmesh/kubectl-dnsmesh/pkg/finding"
 )
 
 // newExplain returns the command explain.
@@ -36,6 +37,29 @@ func newExplain(streams genericiooptions.IOStreams) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// completeList completes the last word of a list with commas.
+func completeList(words func() []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		front := typed[:strings.LastIndexByte(typed, ',')+1]
+		var list []string
+		for _, w := range words() {
+			list = append(list, front+w)
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// severityCompletions are all values of --severity.
+func severityCompletions() []string {
+	var words []string
+	for _, c := range checks.Codes() {
+		for _, s := range []finding.Severity{finding.Error, finding.Warning, finding.Info} {
+			words = append(words, c.ID+"="+s.String())
+		}
+	}
+	return words
 }
 
 // codeCompletions are all codes with their titles, as cobra wants completions.

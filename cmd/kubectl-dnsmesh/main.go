@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -81,7 +82,12 @@ func printError(w interface{ Write([]byte) (int, error) }, err error) {
 		defer fmt.Fprintf(w, "hint: %s\n", finding.Printable(hint.hint))
 	}
 	for _, e := range flatten(err) {
-		fmt.Fprintf(w, "error: %s\n", finding.Printable(e.Error()))
+		// cobra puts what may have been meant behind an empty line.
+		text, meant, _ := strings.Cut(strings.TrimSpace(e.Error()), "\n\n")
+		fmt.Fprintf(w, "error: %s\n", finding.Printable(text))
+		if meant != "" {
+			fmt.Fprintf(w, "hint: %s\n", finding.Printable(strings.Join(strings.Fields(meant), " ")))
+		}
 	}
 }
 

@@ -95,6 +95,18 @@ func (p *page) hang(head string, s style, text string) {
 	}
 }
 
+// command writes a command line behind an indent. Where it takes several lines, each but the last ends as a shell wants
+// it, so that it can be copied whole.
+func (p *page) command(indent, text string) {
+	lines := wrap(finding.Printable(text), max(p.width-len(indent)-2, 20))
+	for i, line := range lines {
+		if i < len(lines)-1 {
+			line += ` \`
+		}
+		p.write(indent + p.styled(dim, line) + "\n")
+	}
+}
+
 // block writes the lines of a text as they are behind an indent, at most limit of them.
 func (p *page) block(indent, text string, limit int) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")

@@ -231,7 +231,7 @@ func (p *page) fix(fix *finding.Fix, wide bool) {
 		}
 	}
 	for _, c := range fix.Commands {
-		p.hang("       ", dim, c)
+		p.command("       ", c)
 	}
 }
 
@@ -325,11 +325,10 @@ func printChecks(w io.Writer, analyzers []*diagnose.Analyzer) error {
 	var rows []row
 	for _, a := range analyzers {
 		for _, c := range a.Codes {
-			if i := slices.IndexFunc(rows, func(r row) bool { return r.code == c }); i >= 0 {
-				rows[i].check += "," + a.Name
-				continue
+			// The first analyzer with a code is the one that it is chiefly for.
+			if !slices.ContainsFunc(rows, func(r row) bool { return r.code == c }) {
+				rows = append(rows, row{c, a.Name})
 			}
-			rows = append(rows, row{c, a.Name})
 		}
 	}
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.code.ID, b.code.ID) })

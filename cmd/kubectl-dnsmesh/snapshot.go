@@ -31,7 +31,8 @@ func newSnapshot(config *genericclioptions.ConfigFlags, streams genericiooptions
 		Use:   "snapshot",
 		Short: "Save what doctor reads of a cluster",
 		Long: `Save what doctor reads of a cluster, as compressed JSON. doctor -f on that file gives the findings that the cluster
-gave. Secrets are not in it, nor is anything that no check reads.
+gave. Secrets are not in it, nor is anything that no check reads; but values of environment variables, arguments and
+ConfigMaps are, as they stand, and some hold passwords.
 
 --redact replaces the names of namespaces, objects and hosts by hashes, the same name always by the same hash, and
 leaves out every value of environment variables, arguments and ConfigMaps that is no host name, so that a snapshot can be

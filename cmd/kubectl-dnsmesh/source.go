@@ -92,6 +92,8 @@ func fileHint(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
+	case errors.Is(err, load.ErrForeign):
+		return withHint(err, "print objects with kubectl get -o yaml or -o json")
 	case errors.Is(err, load.ErrNothing):
 		return withHint(err, "doctor reads what kubectl get -o yaml prints, a snapshot, a Corefile, or a folder of these")
 	case errors.Is(err, load.ErrLimit):

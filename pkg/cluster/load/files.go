@@ -124,7 +124,7 @@ func (d *decoder) explicit(name string, r io.Reader) error {
 		return err
 	}
 	if d.file.foreign > 0 {
-		return at(d.file.foreign, errors.New("this is no Kubernetes object: it has no kind; nor is it a Corefile or a resolv.conf"))
+		return at(d.file.foreign, ErrForeign)
 	}
 	if d.file.objects == 0 && d.file.header == nil {
 		return fmt.Errorf("the file holds %w", ErrNothing)

@@ -74,6 +74,9 @@ var ErrUnreachable = errors.New("the API server cannot be reached")
 // ErrNothing is what errors match when files hold nothing that is read.
 var ErrNothing = errors.New("nothing that is read")
 
+// ErrForeign is what errors match when a file holds values that are no Kubernetes objects.
+var ErrForeign = errors.New("this is no Kubernetes object: it has no kind; nor is it a Corefile or a resolv.conf")
+
 // ErrLimit is what errors match when an input is larger than a limit allows.
 var ErrLimit = errors.New("input exceeds a limit")
 

@@ -56,14 +56,14 @@ var capturingAliases = &diagnose.Analyzer{
 	Doc:   "aliases that an old CoreDNS also answers for names below them",
 	Needs: []cluster.Resource{cluster.Services},
 	Uses: []cluster.Resource{
-		cluster.Namespaces, cluster.EndpointSlices, cluster.Pods, cluster.ConfigMaps, cluster.Nodes, cluster.Texts,
+		cluster.Namespaces, cluster.EndpointSlices, cluster.Pods, cluster.ConfigMaps, cluster.Nodes, cluster.ServiceEntries, cluster.Texts,
 	},
 	Codes: []*finding.Code{DM1005},
 	Run:   belowAliases,
 }
 
-// belowAliases reports DM1005 for every alias named like a namespace or like a top-level domain, whether or not a
-// reference is known.
+// belowAliases reports DM1005 for every alias named like a namespace or like a top-level domain. An alias that captures
+// a name which a workload refers to is left out: belowExternalName says so of the workload.
 func belowAliases(p *diagnose.Pass) {
 	dns := p.Facts().DNS
 	if dns == nil || dns.Implementation != cluster.CoreDNS {
@@ -73,7 +73,19 @@ func belowAliases(p *diagnose.Pass) {
 		return
 	}
 	model := model(p.View)
+	reported := map[finding.Object]bool{}
+	for _, c := range clients(p) {
+		for _, l := range c.lookups {
+			if r := l.result(resolve.Glibc); r.By >= 0 && r.Steps[r.By].Answer.Match.Captured {
+				m := r.Steps[r.By].Answer.Match
+				reported[finding.Object{Kind: "Service", Namespace: m.Namespace, Name: m.Service}] = true
+			}
+		}
+	}
 	for _, s := range p.Index().Aliases() {
+		if reported[objectOf(s)] {
+			continue
+		}
 		owner := resolve.ServiceName(s.Namespace, s.Name, p.Facts().Domain)
 		var shown []string
 		try := func(front string) {

@@ -202,7 +202,7 @@ func (a *alias) target() bool {
 		return true
 	}
 	if why := noHostName(raw); why != "" {
-		fix := finding.Fix{Summary: "keep the host name alone"}
+		fix := finding.Fix{Summary: "point it to the host name alone, which RFC 1123 allows letters, digits and hyphens"}
 		if host := hostIn(raw); host != "" {
 			fix.Summary = "use " + host
 			fix.Commands = a.setTarget(host)
@@ -300,6 +300,7 @@ func (a *alias) short(name string) bool {
 	labels := strings.Split(strings.TrimSuffix(name, "."), ".")
 	last := labels[len(labels)-1]
 	full := ""
+	var severity finding.Severity
 	switch {
 	case len(labels) == 1:
 		if a.Index().Service(a.Namespace, labels[0]) != nil && labels[0] != a.Name {
@@ -311,6 +312,9 @@ func (a *alias) short(name string) bool {
 		}
 	case len(labels) == 2 && !isTopLevel(last) && a.Index().Service(labels[1], labels[0]) != nil:
 		full = fqdn(labels[0], labels[1], a.Facts().Domain)
+	case len(labels) == 2 && !isTopLevel(last) && !reservedSuffix(last) && a.Index().HasNamespace(last):
+		// It has the form SERVICE.NAMESPACE, and nothing shows what else could be meant.
+		severity = finding.Warning
 	default:
 		return false
 	}
@@ -321,7 +325,7 @@ func (a *alias) short(name string) bool {
 	if full != "" {
 		fix.Summary, fix.Commands = "use "+full, a.setTarget(full)
 	}
-	a.say(DM2005, 0, fmt.Sprintf("%q points to %q, which is asked for at the root of DNS: targets get no search domain",
+	a.say(DM2005, severity, fmt.Sprintf("%q points to %q, which is asked for at the root of DNS: targets get no search domain",
 		a.Name, strings.TrimSuffix(name, ".")), fix)
 	return true
 }

@@ -163,14 +163,14 @@ func (c *corefileCheck) rewrites(b *corefile.Block) {
 			fix.Diff = appendDiff(r.to, " answer auto")
 		}
 		f := finding.Finding{
-			Message: fmt.Sprintf("rewrite %s %q has no answer rule: glibc drops the answer, because it bears the rewritten name",
+			Message: fmt.Sprintf("rewrite %s \"%s\" has no answer rule: glibc drops the answer, because it bears the rewritten name",
 				r.match, r.from.Text),
 			Fix: fix,
 		}
 		if len(r.answers()) > 0 {
 			// Whoever maps the values alone may have records in mind whose owner nobody compares, such as PTR.
 			f.Severity = finding.Info
-			f.Message = fmt.Sprintf("rewrite %s %q maps values back and not the owner: glibc drops an answer with addresses",
+			f.Message = fmt.Sprintf("rewrite %s \"%s\" maps values back and not the owner: glibc drops an answer with addresses",
 				r.match, r.from.Text)
 		}
 		c.say(DM3004, r.from, f)
@@ -230,7 +230,7 @@ func (c *corefileCheck) regex(b *corefile.Block, r rewriteRule) bool {
 	}
 	if !matchesLower(tree) {
 		c.say(DM3005, r.from, finding.Finding{
-			Message: fmt.Sprintf("%q asks for a capital letter: names are compared in lower case, so the rule never matches", r.from.Text),
+			Message: fmt.Sprintf("\"%s\" asks for a capital letter: names are compared in lower case, so the rule never matches", r.from.Text),
 			Fix:     &finding.Fix{Summary: "write the letters in lower case, or put (?i) in front", Diff: tokenDiff(r.from, "(?i)"+r.from.Text)},
 		})
 		return true
@@ -242,7 +242,7 @@ func (c *corefileCheck) regex(b *corefile.Block, r rewriteRule) bool {
 			fix.Diff = tokenDiff(r.from, before+`\.$`)
 		}
 		c.say(DM3005, r.from, finding.Finding{
-			Message: fmt.Sprintf("%q ends before the final dot: names are compared with it, so the rule never matches", r.from.Text),
+			Message: fmt.Sprintf("\"%s\" ends before the final dot: names are compared with it, so the rule never matches", r.from.Text),
 			Fix:     fix,
 		})
 		return true
@@ -256,7 +256,7 @@ func (c *corefileCheck) regex(b *corefile.Block, r rewriteRule) bool {
 	}
 	c.say(DM3005, r.from, finding.Finding{
 		Severity: finding.Warning,
-		Message:  fmt.Sprintf("%q has a dot that matches any character: it also takes %s", r.from.Text, strings.TrimSuffix(wrong, ".")),
+		Message:  fmt.Sprintf("\"%s\" has a dot that matches any character: it also takes %s", r.from.Text, strings.TrimSuffix(wrong, ".")),
 		Fix:      &finding.Fix{Summary: `write \. for the dot`, Diff: tokenDiff(r.from, escaped)},
 	})
 	return false
