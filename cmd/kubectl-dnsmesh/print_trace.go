@@ -128,12 +128,11 @@ func (p *page) walk(t *trace.Trace, w trace.Walk) {
 	}
 }
 
-// The widths of the columns of a table of queries, with the blanks behind them, and what the others get at least.
+// The least widths of the columns of a table of queries, and the blanks between two columns.
 const (
-	numberColumn   = 4
-	resolverColumn = 7
-	leastName      = 24
-	leastResult    = 16
+	leastName   = 24
+	leastResult = 16
+	columnGap   = 2
 )
 
 // queries writes the table of queries, with the aliases on the way to an answer below its name. Where a line has no room
@@ -154,12 +153,22 @@ func (p *page) queries(t *trace.Trace, w trace.Walk) {
 		bys = max(bys, utf8.RuneCountInString(rows[i].by))
 		results = max(results, utf8.RuneCountInString(rows[i].result))
 	}
-	room := p.width - numberColumn - resolverColumn*len(w.Resolvers) - 4
-	flat := names+2+bys+min(results, leastResult) <= room
-	resultRoom := room - names - bys - 2
+	// What is left for the others beside the numbers and the resolvers, each of which has a gap in front.
+	room := p.width - len(strconv.Itoa(len(w.Queries))) - columnGap
+	for _, r := range w.Resolvers {
+		room -= columnGap + max(len(r.Resolver), len("leave"))
+	}
+	flat := names+bys+min(results, leastResult)+2*columnGap <= room
+	resultRoom := room - names - bys - 2*columnGap
 	if !flat {
-		resultRoom = min(results, max(room-names, leastResult))
-		names = max(room-resultRoom, leastName)
+		resultRoom = min(results, max(room-names-columnGap, leastResult))
+		used := len("result")
+		for _, r := range rows {
+			for _, l := range wrap(r.result, resultRoom) {
+				used = max(used, utf8.RuneCountInString(l))
+			}
+		}
+		names = max(room-columnGap-used, leastName)
 	}
 	header := []any{"#", "query", "answered by", "result"}
 	if !flat {

@@ -15,7 +15,7 @@ import (
 )
 
 // fix returns the change that mends the look-up of r, as DM1001, DM1002 and DM1007 advise it, with the walk after it; nil
-// where none is needed or known. A change after which a resolver still fails is no fix.
+// where none is needed or known. A change after which it is not certain that every resolver gets an address is no fix.
 func (r *run) fix(ctx context.Context, s *server, c client) (*Fix, error) {
 	if !isAddressType(r.Type) || !r.wanting() {
 		return nil, nil
@@ -108,7 +108,7 @@ func (r *run) fixed(ctx context.Context, s *server, name string, f *Fix) (*Fix, 
 	if f.Walk, err = r.walk(ctx, s, name); err != nil {
 		return nil, err
 	}
-	if r.wanting() {
+	if r.wanting() || slices.ContainsFunc(r.results, func(res resolve.Result) bool { return !res.MustResolve() }) {
 		return nil, nil
 	}
 	return f, nil

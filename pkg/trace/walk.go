@@ -206,7 +206,7 @@ func verdict(res resolve.Result) string {
 func assumed(res resolve.Result) string {
 	var parts []string
 	for _, i := range res.Unknown() {
-		part := ""
+		var part string
 		switch step := res.Steps[i]; {
 		case step.Unseen:
 			part = "no search domain that pods inherit from their node answers"
