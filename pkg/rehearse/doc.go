@@ -11,7 +11,8 @@
 //     says. Nothing else touches a socket; host names of upstreams are not resolved.
 //   - Files come from the volumes of the snapshot. They are copied into a private directory, because plugins open them by
 //     path; a path is never handed through. The environment was filled in from the snapshot, and a reference that is
-//     left is refused.
+//     left is refused. The one file of the operator that is opened is /etc/resolv.conf, by kubernetes.ParseStanza;
+//     what it says is not used.
 //   - Plugins that run commands, dial out, open ports or end the process are not linked in, or not called: a stand-in
 //     reads their arguments.
 //   - Templates and expressions that could run or grow without bound are not run.

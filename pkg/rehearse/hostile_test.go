@@ -426,7 +426,7 @@ func FuzzStart(f *testing.F) {
 	for _, seed := range []string{
 		kubeadm, "", "a.test {\n file a\n}\n", "import a", "{$A} {\n whoami\n}\n", ".:53 {\n forward . a b c {\n  tls\n }\n}\n",
 		".:53 {\n template IN A . {\n  answer \"{{ .Name }} 60 IN A 192.0.2.1\"\n }\n}\n", "tls://a https://b {\n bind lo\n view a {\n  expr true\n }\n}\n",
-		".:53 {\n rewrite stop {\n  name regex (.*)\\.a {1}.b answer auto\n }\n}\n",
+		"a.test b.test:1053\nforward . 203.0.113.1\n", ".:53 {\n rewrite stop {\n  name regex (.*)\\.a {1}.b answer auto\n }\n}\n",
 	} {
 		f.Add(seed, "www.a.test")
 	}

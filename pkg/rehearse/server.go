@@ -241,7 +241,8 @@ func (s *server) setup(name string, c *caddy.Controller, action func(*server, *c
 				next = tracer{block: &block.Block, next: next}
 			}
 			handler := original(next)
-			if f, ok := handler.(*forward.Forward); ok {
+			// A block with several keys has its handlers made for each of them, from the same plugins.
+			if f, ok := handler.(*forward.Forward); ok && !slices.Contains(s.forwards, f) {
 				s.forwards = append(s.forwards, f)
 			}
 			return handler
