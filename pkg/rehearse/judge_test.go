@@ -1,14 +1,17 @@
 package rehearse
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
 	corev1 "k8s.io/api/core/v1"
@@ -574,7 +577,29 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestLogger shows that CoreDNS says nothing, and that the standard logger is what it was afterwards.
+func TestLogger(t *testing.T) {
+	before := log.Writer()
+	defer log.SetOutput(before)
+	var logged bytes.Buffer
+	log.SetOutput(&logged)
+	j := begin(t, configOf(t, ".:53 {\n log\n errors\n hosts /etc/extra/nothing\n}\n", "1.15.0", nil))
+	if _, err := j.Ask(t.Context(), Question{Name: "a.test"}); err != nil {
+		t.Fatal(err)
+	}
+	other := begin(t, configOf(t, kubeadm, "1.15.0", nil))
+	if err := errors.Join(other.Stop(t.Context()), j.Stop(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if logged.Len() > 0 || log.Writer() != &logged {
+		t.Errorf("logged %q, to %T", logged.String(), log.Writer())
+	}
+}
+
 func TestOrder(t *testing.T) {
+	if diff := cmp.Diff(dnsserver.Directives, Order(Release())); diff != "" {
+		t.Errorf("the last release has another order than what is linked in (-linked +table):\n%s", diff)
+	}
 	position := func(version, name string) int {
 		v, _ := resolve.ParseVersion(version)
 		return slices.Index(Order(v), name)
