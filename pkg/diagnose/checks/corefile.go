@@ -41,6 +41,7 @@ var corefiles = &diagnose.Analyzer{
 		seen := map[string]bool{}
 		judged := 0
 		var refused []string
+		plugins := pluginNames()
 		for _, s := range p.Facts().Servers {
 			if s.Corefile == nil {
 				continue
@@ -50,7 +51,9 @@ var corefiles = &diagnose.Analyzer{
 				continue
 			}
 			seen[key] = true
-			c := &corefileCheck{Pass: p, server: s, reported: map[string]bool{}}
+			c := &corefileCheck{
+				Pass: p, server: s, reported: map[string]bool{}, plugins: plugins, retirements: map[string]retired{},
+			}
 			misplaced := c.misplaced()
 			if err := s.Corefile.ExpandErr; err != nil {
 				refused = append(refused, "the Corefile cannot be read: "+err.Error())
@@ -86,6 +89,10 @@ type corefileCheck struct {
 	server *cluster.Server
 	// reported are the places that have a finding: an imported text may stand in several blocks.
 	reported map[string]bool
+	// plugins are the directives of CoreDNS.
+	plugins map[string]bool
+	// retirements are the answers of retirement so far.
+	retirements map[string]retired
 }
 
 // object is what holds a token: the ConfigMap or file of the main text, or that of an import.

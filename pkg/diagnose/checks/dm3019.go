@@ -179,7 +179,7 @@ func (c *corefileCheck) blocksInside(source corefile.Source, lines []importLine)
 	f, _ := corefile.ParseBody(source.Name, source.Data) // what can be read before an error counts
 	found := false
 	for _, d := range f.Body {
-		if d.Open == nil || !isZoneKey(d) {
+		if d.Open == nil || !c.isZoneKey(d) {
 			continue
 		}
 		found = true
@@ -196,10 +196,10 @@ func (c *corefileCheck) directivesOutside(source corefile.Source, lines []import
 	f, _ := corefile.Parse(source.Name, source.Data) // what can be read before an error counts
 	found := false
 	for _, b := range f.Blocks {
-		if len(b.Keys) == 0 || !isPlugin(b.Keys[0].Text) {
+		if len(b.Keys) == 0 || !c.isPlugin(b.Keys[0].Text) {
 			continue
 		}
-		if b.Open != nil && (len(b.Body) == 0 || slices.ContainsFunc(b.Body, func(d *corefile.Directive) bool { return isPlugin(d.Name.Text) })) {
+		if b.Open != nil && (len(b.Body) == 0 || slices.ContainsFunc(b.Body, func(d *corefile.Directive) bool { return c.isPlugin(d.Name.Text) })) {
 			continue // a zone that is called like a plugin, such as local
 		}
 		found = true
@@ -263,22 +263,35 @@ func patterns(lines []importLine) []string {
 	return list
 }
 
-// isPlugin tells whether a word is a directive of the oldest release whose plugins are known, or of the newest.
-func isPlugin(word string) bool {
-	return word == "proxy" || slices.Contains(rehearse.Order(resolve.Version{}), word) || slices.Contains(rehearse.Order(rehearse.Release()), word)
+// firstRelease is older than every release whose plugins are known, so that it stands for the first of them.
+var firstRelease = resolve.Version{Major: 1}
+
+// pluginNames are the directives of the oldest release whose plugins are known and of the newest, and proxy, which went
+// before.
+func pluginNames() map[string]bool {
+	names := map[string]bool{"proxy": true}
+	for _, v := range []resolve.Version{firstRelease, rehearse.Release()} {
+		for _, name := range rehearse.Order(v) {
+			names[name] = true
+		}
+	}
+	return names
 }
+
+// isPlugin tells whether a word is a directive of CoreDNS.
+func (c *corefileCheck) isPlugin(word string) bool { return c.plugins[word] }
 
 // isZoneKey tells whether a directive with braces is a server block: a zone with a dot or a port, or a word that is no
 // plugin and has nothing but plugins in its braces.
-func isZoneKey(d *corefile.Directive) bool {
+func (c *corefileCheck) isZoneKey(d *corefile.Directive) bool {
 	name := d.Name.Text
-	if isPlugin(name) || name == "" {
+	if c.isPlugin(name) || name == "" {
 		return false
 	}
 	if strings.ContainsAny(name, ".:") {
 		_, err := corefile.ParseZone(name)
 		return err == nil
 	}
-	return len(d.Body) > 0 && !slices.ContainsFunc(d.Body, func(l *corefile.Directive) bool { return !isPlugin(l.Name.Text) }) &&
+	return len(d.Body) > 0 && !slices.ContainsFunc(d.Body, func(l *corefile.Directive) bool { return !c.isPlugin(l.Name.Text) }) &&
 		slices.ContainsFunc(d.Body, func(l *corefile.Directive) bool { return answers(l.Name.Text) })
 }
