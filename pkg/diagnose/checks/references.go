@@ -97,7 +97,25 @@ func (l *lookup) report(p *diagnose.Pass, code *finding.Code, f finding.Finding)
 	if l.strength < reference.Certain && f.Severity == finding.Error {
 		f.Severity = finding.Warning
 	}
+	if command := l.traceCommand(); command != "" && f.Fix != nil {
+		fix := *f.Fix
+		fix.Commands = append([]string{command}, fix.Commands...)
+		f.Fix = &fix
+	}
 	p.Report(code, f)
+}
+
+// traceCommand is the command that shows the look-up query by query; empty for clients that it does not take, and where a
+// name cannot stand in a command as it is.
+func (l *lookup) traceCommand() string {
+	o := l.client.object
+	word := map[string]string{
+		"Pod": "pod", "Deployment": "deploy", "StatefulSet": "sts", "DaemonSet": "ds", "ReplicaSet": "rs", "Job": "job", "CronJob": "cronjob",
+	}[o.Kind]
+	if word == "" || !isPlain(l.host, o.Name, o.Namespace) {
+		return ""
+	}
+	return "kubectl dnsmesh trace " + l.host + " --from " + word + "/" + o.Name + " -n " + o.Namespace
 }
 
 // isTopLevel tells whether a label is a public top-level domain: a suffix that ICANN manages.
