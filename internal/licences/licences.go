@@ -211,6 +211,8 @@ var spaces = regexp.MustCompile(`\s+`)
 // where it holds none or a licence that binds the whole work.
 func classify(text string) string {
 	text = strings.ToLower(spaces.ReplaceAllString(text, " "))
+	// HashiCorp writes the title of the MPL with a comma.
+	text = strings.ReplaceAll(text, "mozilla public license, version", "mozilla public license version")
 	if strings.Contains(text, "gnu general public license") || strings.Contains(text, "gnu affero") ||
 		strings.Contains(text, "gnu lesser general public license") {
 		// The text of the MPL names them as secondary licences.

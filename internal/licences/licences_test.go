@@ -31,13 +31,14 @@ func TestClassify(t *testing.T) {
 	for text, want := range map[string]string{
 		mit: "MIT",
 		bsd: "BSD-2-Clause",
-		bsd + "… to endorse or promote products …":                               "BSD-3-Clause",
-		"Apache License\n   Version 2.0, January 2004":                           "Apache-2.0",
-		"Apache License\nVersion 2.0\n" + mit:                                    "Apache-2.0 AND MIT",
-		"Mozilla Public License Version 2.0 … the GNU General Public License, …": "MPL-2.0",
-		"GNU GENERAL PUBLIC LICENSE\nVersion 3":                                  "",
-		"GNU LESSER GENERAL PUBLIC LICENSE":                                      "",
-		"All rights reserved.":                                                   "",
+		bsd + "… to endorse or promote products …":                                "BSD-3-Clause",
+		"Apache License\n   Version 2.0, January 2004":                            "Apache-2.0",
+		"Apache License\nVersion 2.0\n" + mit:                                     "Apache-2.0 AND MIT",
+		"Mozilla Public License Version 2.0 … the GNU General Public License, …":  "MPL-2.0",
+		"Mozilla Public License, version 2.0 … the GNU General Public License, …": "MPL-2.0",
+		"GNU GENERAL PUBLIC LICENSE\nVersion 3":                                   "",
+		"GNU LESSER GENERAL PUBLIC LICENSE":                                       "",
+		"All rights reserved.":                                                    "",
 	} {
 		if got := classify(text); got != want {
 			t.Errorf("classify(%q) = %q, want %q", text, got, want)
