@@ -7,6 +7,7 @@ import "strings"
 func (s *scanner) conf(text string, first int) {
 	base := len(s.path)
 	haproxy := strings.Contains(text, "\nbackend ") || strings.HasPrefix(text, "backend ") || strings.Contains(text, "\nlisten ")
+	muted := false // within a section such as [global_tags]
 	l := lines{text: text}
 	for l.next() && !s.full() {
 		line := strings.TrimSpace(l.line)
@@ -17,6 +18,15 @@ func (s *scanner) conf(text string, first int) {
 		line = uncomment(line, "#")
 		if strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]") {
 			s.path = append(s.path[:base], strings.Trim(line, "[]"))
+			muted = mutesSection(s.path[base])
+			continue
+		}
+		if muted {
+			continue
+		}
+		if end := mutedElement(line); end != "" {
+			for l.next() && !strings.HasPrefix(strings.TrimSpace(l.line), end) {
+			}
 			continue
 		}
 		if key, value, ok := pair(line); ok && (strings.IndexByte(key, '/') < 0) {
@@ -37,6 +47,22 @@ func (s *scanner) conf(text string, first int) {
 		}
 	}
 	s.path = s.path[:base]
+}
+
+// mutedElement returns the start of the line that ends a section of Fluentd in which keys are fields of events or labels,
+// empty where line opens none. A section <label @NAME> is a route and holds what any other does.
+func mutedElement(line string) string {
+	if len(line) < 3 || line[0] != '<' {
+		return ""
+	}
+	name := line[1:]
+	if i := strings.IndexAny(name, " >"); i >= 0 {
+		name = name[:i]
+	}
+	if name == "record" || mutes(name) {
+		return "</" + name
+	}
+	return ""
 }
 
 // statements yields what stands between braces and semicolons: "location / { proxy_pass http://a; }" holds two.

@@ -85,8 +85,8 @@ func classify(key string) class {
 	if key == "" {
 		return plain
 	}
-	if key[0] == '$' || key[0] == '@' {
-		return silent // $schema, $ref, @context: names of JSON Schema and JSON-LD
+	if key[0] == '$' || key[0] == '@' || key[0] == '.' {
+		return silent // $schema, $ref, @context: names of JSON Schema and JSON-LD; .host: a field of an event in Vector
 	}
 	var w keyWords
 	w.split(key)
@@ -95,7 +95,7 @@ func classify(key string) class {
 			return silent
 		}
 	}
-	if forBrowsers(&w) {
+	if forBrowsers(&w) || ownName(&w) {
 		return silent
 	}
 	n := w.n
@@ -110,9 +110,24 @@ func classify(key string) class {
 	case "name", "names":
 		switch before {
 		case "host":
-			last = "hostname"
+			last, before = "hostname", string(w.at(n-3))
 		case "server", "common":
 			return silent // the name to verify, or the server's own
+		case "secret", "secrets", "configmap", "map", "issuer", "class", "account":
+			return silent // of an object in the cluster, which may look like the name of a Service
+		}
+	case "secret", "secrets":
+		switch before {
+		case "ca", "tls", "cert", "certificate", "webhook", "pull":
+			return silent // likewise; DB_SECRET may hold a URL
+		}
+	case "issuer":
+		if before == "cluster" {
+			return silent // of cert-manager; that of tokens is a URL
+		}
+	case "map":
+		if before == "config" {
+			return silent
 		}
 	case "aliases", "alias":
 		if before == "host" || before == "server" {
@@ -136,7 +151,7 @@ func classify(key string) class {
 		case "external", "public", "root", "self", "own", "canonical", "instance", "report", "visible":
 			return silent // how others reach the workload
 		case "server":
-			if last != "url" && last != "uri" {
+			if last != "url" && last != "uri" && last != "domain" {
 				return weak // mostly where the workload itself listens
 			}
 		case "":
@@ -149,6 +164,22 @@ func classify(key string) class {
 					return silent
 				}
 				return weak
+			}
+			if last == "hostname" && n == 2 {
+				return weak // HOST_NAME is as vague as HOST
+			}
+		}
+	}
+	switch last {
+	case "hostname":
+		switch before {
+		case "node", "machine", "client", "pod", "container":
+			return silent // where the workload runs
+		}
+	case "upstream":
+		for i := range n {
+			if string(w.at(i)) == "git" {
+				return quiet // a branch or a remote
 			}
 		}
 	}
@@ -170,8 +201,41 @@ func silentWord(word, next []byte) bool {
 		return string(next) == "names" || string(next) == "name"
 	case "dns": // of certificates: dnsNames, DNS.1
 		return string(next) == "names" || string(next) == "name" || len(next) > 0 && isDigit(next[0])
-	case "virtual":
+	case "virtual", "known", "letsencrypt":
 		return string(next) == "host" || string(next) == "hosts"
+	case "auto": // TLS_AUTO_HOSTS, of certificates to ask for
+		return string(next) == "hosts"
+	case "announce":
+		switch string(next) {
+		case "host", "hostname", "address", "addr":
+			return true
+		}
+	case "wsrep": // Galera's own address, as the other members and the donor of a state transfer see it
+		return string(next) == "node" || string(next) == "sst"
+	}
+	return false
+}
+
+// ownName knows settings of programs that say how others call or see the program, by the first words of the key.
+func ownName(w *keyWords) bool {
+	second := string(w.at(1))
+	switch string(w.at(0)) {
+	case "kc":
+		return second == "hostname"
+	case "hostname":
+		return second == "url" || second == "admin" // flags of Keycloak
+	case "keycloak":
+		return second == "frontend"
+	case "nextauth":
+		return w.n == 2 && second == "url" // NEXTAUTH_URL_INTERNAL is called
+	case "wp":
+		return second == "home" || second == "siteurl"
+	case "gf":
+		return second == "server"
+	case "nginx", "dd":
+		return w.n == 2 && (second == "hostname" || second == "host" && w.at(0)[0] == 'n')
+	case "dubbo":
+		return second == "protocol" || second == "protocols"
 	}
 	return false
 }
@@ -217,18 +281,33 @@ func lastWord(last, before string) class {
 			return strong
 		}
 		return weak
+	case "connect", "quorum":
+		switch {
+		case before == "zookeeper" || before == "zk":
+			return strong
+		case last == "connect":
+			return peer
+		}
+		return plain
+	case "join", "members":
+		switch before {
+		case "join", "memberlist", "retry":
+			return strong // join_members of dskit's memberlist, retry_join of Consul
+		}
+		return peer
 	case "backend", "backends", "broker", "brokers", "peer", "seed", "target", "targets", "dsn", "proxy", "gateway", "dest",
-		"destination", "remote", "masters", "node", "nodes", "member", "members", "connect", "connection", "conn", "resolver",
+		"destination", "remote", "masters", "node", "nodes", "member", "connection", "conn", "resolver",
 		"resolvers", "contactpoints", "points", "bootstrap", "brokerlist", "replicaof", "slaveof", "discovery", "collector",
-		"authority", "sentinels", "sentinel", "join", "forward", "store":
+		"authority", "sentinels", "sentinel", "forward", "store":
 		return peer
 	case "description", "summary", "message", "title", "homepage", "docs", "documentation", "doc", "link", "links", "license",
 		"schema", "schemalocation", "image", "images", "audience", "audiences", "aud", "email", "emails", "expr", "regex", "regexp",
 		"pattern", "patterns", "origin", "origins", "comment", "comments", "help", "logo", "icon", "label", "labels",
-		"annotation", "annotations", "author", "maintainer", "copyright", "subject", "tooltip", "legend", "contact", "cn", "subj":
+		"annotation", "annotations", "author", "maintainer", "copyright", "subject", "tooltip", "legend", "contact", "cn", "subj",
+		"class", "configmap":
 		return silent
 	case "name", "names", "id", "ids", "key", "keys", "tag", "tags", "version", "password", "passwd", "pwd", "secret", "token",
-		"cert", "certificate", "ca", "path", "paths", "file", "files", "filename", "dir", "directory", "class", "package",
+		"cert", "certificate", "ca", "path", "paths", "file", "files", "filename", "dir", "directory", "package",
 		"packages", "module", "modules", "format", "template", "namespace", "namespaces", "cron", "schedule", "timezone",
 		"tz", "user", "username", "realm", "scope", "scopes", "date", "time", "level", "locale", "query", "sql", "type",
 		"kind", "repository", "registry", "registries", "revision", "build", "size", "limit", "ttl", "timeout", "interval", "port", "ports",

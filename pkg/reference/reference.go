@@ -163,6 +163,9 @@ func FromText(name, text string, o Options) []Reference {
 // HostAliases returns the names that the hostAliases of a pod put into its /etc/hosts, in lower case, without final
 // dots, sorted, each once. Such a name never reaches a DNS server.
 func HostAliases(spec *corev1.PodSpec) []string {
+	if spec == nil {
+		return nil
+	}
 	var names []string
 	for _, a := range spec.HostAliases {
 		for _, n := range a.Hostnames {

@@ -350,12 +350,19 @@ func (s *scanner) simple(words []word) {
 			}
 		}
 	}
+	images := isImageTool(name) || isKaniko(name, words)
 	positional := 0
 	for i := 0; i < len(words); i++ {
 		w := words[i]
 		s.word(w)
 		switch {
 		case len(w.text) > 1 && w.text[0] == '-':
+			if images && isImageFlag(w.text) {
+				if strings.IndexByte(w.text, '=') < 0 && i+1 < len(words) && !strings.HasPrefix(words[i+1].text, "-") {
+					i++
+				}
+				continue
+			}
 			i += s.flag(name, words[i:])
 		case isAssignment(w.text):
 			key, value, _ := strings.Cut(w.text, "=")
@@ -371,6 +378,7 @@ func (s *scanner) simple(words []word) {
 			if strings.ContainsRune(w.text, ':') || strings.Contains(w.text, ".svc") {
 				s.keyed("", "", plain, w.text)
 			}
+		case images && isImage(w.text):
 		default:
 			s.key = ""
 			s.lead = ""
@@ -504,6 +512,52 @@ func (s *scanner) flag(program string, words []word) int {
 	return 0
 }
 
+// isImageTool knows programs whose arguments are images. A reference to one looks like host:port, or starts with a
+// registry that the daemon of the node looks up.
+func isImageTool(program string) bool {
+	switch program {
+	case "docker", "podman", "nerdctl", "buildah", "skopeo", "crane", "regctl", "oras", "trivy", "grype", "syft", "cosign", "notation",
+		"ctr", "crictl":
+		return true
+	}
+	return false
+}
+
+// isKaniko tells whether the words are options of kaniko, whose image starts it without a command.
+func isKaniko(program string, words []word) bool {
+	if program != "" && program != "executor" {
+		return false
+	}
+	destination, build := false, false
+	for _, w := range words {
+		flag, _, _ := strings.Cut(w.text, "=")
+		switch flag {
+		case "--destination":
+			destination = true
+		case "--dockerfile", "--context":
+			build = true
+		}
+	}
+	return destination && build
+}
+
+// isImageFlag knows the flags of these programs that take an image or name the new container.
+func isImageFlag(w string) bool {
+	flag, _, _ := strings.Cut(w, "=")
+	switch flag {
+	case "--destination", "-d", "--image", "--tag", "-t", "--cache-repo", "--cache-from", "--cache-to", "--from", "--hostname", "-h", "--add-host",
+		"--network-alias":
+		return true
+	}
+	return false
+}
+
+// isImage tells whether an argument of such a program is no URL but of an image, and no text.
+func isImage(v string) bool {
+	scheme, _, url := strings.Cut(v, "://")
+	return !strings.ContainsAny(v, " \n") && !isAssignment(v) && (!url || scheme == "docker" || scheme == "oci")
+}
+
 // hostFlag knows the clients whose -h takes a host.
 func hostFlag(program string) bool {
 	switch program {
@@ -541,7 +595,7 @@ func isNumber(v string) bool {
 // isAssignment tells whether a word is NAME=value.
 func isAssignment(v string) bool {
 	i := strings.IndexByte(v, '=')
-	if i <= 0 || isDigit(v[0]) {
+	if i <= 0 || isDigit(v[0]) || v[0] == '-' {
 		return false
 	}
 	for j := range i {

@@ -60,8 +60,12 @@ func (f *Finder) Text(name, text string) []Reference {
 // mounted ConfigMaps only the keys that a container sees are read (items, subPath). Names of hostAliases and the pod's
 // own spec.hostname never reach a DNS server and are left out.
 //
-// The order follows the spec; one host with one port stands once for each place. The result is for the whole pod.
+// The order follows the spec; one host with one port stands once for each place. The result is for the whole pod, nil
+// where there is no spec.
 func (f *Finder) Spec(spec *corev1.PodSpec, namespace string, configMap func(name string) *corev1.ConfigMap) []Reference {
+	if spec == nil {
+		return nil
+	}
 	if configMap == nil {
 		configMap = func(string) *corev1.ConfigMap { return nil }
 	}
@@ -88,6 +92,9 @@ func (f *Finder) Spec(spec *corev1.PodSpec, namespace string, configMap func(nam
 // ConfigMaps returns the names of the ConfigMaps that Spec would ask for, sorted, each once: those that containers
 // mount or take variables from.
 func ConfigMaps(spec *corev1.PodSpec) []string {
+	if spec == nil {
+		return nil
+	}
 	var names []string
 	ask := func(name string) *corev1.ConfigMap {
 		names = append(names, name)

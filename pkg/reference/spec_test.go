@@ -118,6 +118,36 @@ e-host: args DB_HOST=e-host
 word: args DB_HOST=word
 positional.payments.svc:80: args app positional.payments.svc:80
 `},
+		{"names of objects", `
+containers:
+- name: api
+  args: [--caSecretName=a.b.svc.c, --tls-secret, a.b.svc.c, --ingress-class=a.b.svc.c, --ca-url=http://a]
+`, `http://a: args --ca-url=http://a
+`},
+		{"images", `
+containers:
+- name: docker
+  command: [docker, -H, "tcp://dind:2375", run, -d, -e, DB_HOST=db, --hostname=web, "redis:6379", redis-server, --url=http://called]
+- name: skopeo
+  command: [skopeo, copy, "docker://registry:5000/a:1", "docker://mirror.ops.svc.cluster.local:5000/a:1"]
+- name: crane
+  command: [crane, digest, "registry.ops.svc.cluster.local:5000/a"]
+- name: trivy
+  command: [trivy, image, --server, "http://trivy:4954", "redis:6379"]
+- name: cosign
+  command: [sh, -c, "cosign verify redis:6379 && podman pull redis:6379 && buildah push x docker://registry:5000/x; curl http://after"]
+- name: kaniko
+  args: [--dockerfile=Dockerfile, "--context=git://git/x", "--destination=registry:5000/a", --destination, "registry:5000/b"]
+- name: copy
+  args: ["--destination=ledger:8443"]
+`, `tcp://dind:2375: command docker tcp://dind:2375
+db: command DB_HOST=db
+http://called: command --url=http://called
+http://trivy:4954: command --server http://trivy:4954
+http://after: command curl http://after
+git://git: args --context=git://git/…
+ledger:8443: args --destination=ledger:8443
+`},
 		{"shell", `
 initContainers:
 - name: wait
@@ -221,6 +251,18 @@ func TestSpecContainer(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"c"}, ConfigMaps(spec)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestNoSpec(t *testing.T) {
+	if refs := FromSpec(nil, "payments", nil, Options{}); refs != nil {
+		t.Errorf("references %v", refs)
+	}
+	if names := ConfigMaps(nil); names != nil {
+		t.Errorf("ConfigMaps %v", names)
+	}
+	if names := HostAliases(nil); names != nil {
+		t.Errorf("names %v", names)
 	}
 }
 

@@ -24,6 +24,8 @@ const (
 	pairText
 	// codeText is a program in a language that is not read further.
 	codeText
+	// caddyText is a Caddyfile.
+	caddyText
 )
 
 // syntaxOf tells how a file of this name is read.
@@ -35,6 +37,11 @@ func syntaxOf(name string) syntax {
 	switch base {
 	case "corefile", "hosts", "resolv.conf", "nsswitch.conf", "license", "notice", "readme", "ca-bundle", "known_hosts",
 		"authorized_keys":
+		return unread
+	case "caddyfile":
+		return caddyText
+	}
+	if strings.HasSuffix(base, "known_hosts") {
 		return unread
 	}
 	switch strings.TrimPrefix(path.Ext(base), ".") {
@@ -48,6 +55,8 @@ func syntaxOf(name string) syntax {
 		return shellText
 	case "conf", "cfg":
 		return confText
+	case "caddyfile":
+		return caddyText
 	case "properties", "props", "ini", "toml", "env", "cnf":
 		return pairText
 	case "py", "js", "mjs", "cjs", "ts", "lua", "rb", "pl", "php", "groovy", "go", "java", "kt", "cs", "ps1", "rego", "star", "r",
@@ -183,10 +192,12 @@ func (s *scanner) document(name, text string) {
 		s.pairLines(text, first)
 	case codeText:
 		s.code(text, first)
+	case caddyText:
+		s.caddy(text, first)
 	}
 }
 
-// code reads a program: only what stands in its own right counts.
+// code reads a program: only what stands in its own right counts, and no literal under a silent key.
 func (s *scanner) code(text string, first int) {
 	comment := false
 	l := lines{text: text}
@@ -206,8 +217,79 @@ func (s *scanner) code(text string, first int) {
 			comment = !strings.Contains(line, "*/")
 			continue
 		}
+		line = l.withoutSilent(line)
 		s.free(uncomment(line, "//"))
 	}
+}
+
+// maxLiterals is how many literals of one line are taken out; it keeps the work linear.
+const maxLiterals = 16
+
+// withoutSilent takes the literals under silent keys out of the current line of a program, which line ends: the string of
+// redirectURL: "http://web", the list of const corsOrigins = ["http://web"]. It goes to the line where the last one
+// ends. What a call gives back is no literal; its arguments count.
+func (l *lines) withoutSilent(line string) string {
+	for off, n := 0, 0; n < maxLiterals; {
+		i := strings.IndexAny(line[off:], "=:")
+		if i < 0 {
+			break
+		}
+		i += off
+		key := line[max(off, i-maxKey):i]
+		off = i + 1
+		value := line[off:]
+		if line[i] == ':' {
+			// name: type = value, name := value
+			head := value[:min(len(value), maxKey)]
+			if eq := strings.IndexByte(head, '='); eq >= 0 && !strings.ContainsAny(head[:eq], "\"'`,({") {
+				value = value[eq+1:]
+			}
+		}
+		value = strings.TrimLeft(strings.TrimPrefix(value, ">"), " \t")
+		if value == "" || strings.IndexByte("\"'`[{(", value[0]) < 0 || classify(codeKey(key)) != silent {
+			continue
+		}
+		off = len(line) - len(value)
+		line = line[:off] + l.behindLiteral(value)
+		n++
+	}
+	return line
+}
+
+// codeKey returns the name in front of an equals sign or a colon: the last word, without the brackets and quotes around.
+func codeKey(left string) string {
+	left = strings.TrimRight(left, " \t")
+	left = left[strings.LastIndexAny(left, " \t({[,")+1:]
+	return strings.Trim(left, "\"'`)]}")
+}
+
+// behindLiteral returns what follows on the literal at the start of literal, the rest of the current line. Where it ends in
+// a later line, it goes to that line, and nothing follows.
+func (l *lines) behindLiteral(literal string) string {
+	var end int
+	switch q := literal[0]; q {
+	case '[':
+		whole := l.collectionAt(literal, strings.LastIndex(l.line, literal))
+		if len(whole) > len(literal) {
+			return ""
+		}
+		return literal[len(whole):]
+	case '(':
+		end = strings.IndexByte(literal, ')')
+		for closed := end >= 0; !closed && l.next(); {
+			closed = strings.IndexByte(l.line, ')') >= 0
+		}
+	case '{':
+		end = strings.IndexByte(literal, '}')
+	default:
+		if end = strings.IndexByte(literal[1:], q); end >= 0 {
+			end++
+		}
+	}
+	if end < 0 {
+		return ""
+	}
+	return literal[end+1:]
 }
 
 // pairLines reads lines of keys and values.
@@ -215,6 +297,7 @@ func (s *scanner) pairLines(text string, first int) {
 	base := len(s.path)
 	open := plain // of a value that goes on in the next line
 	goesOn := false
+	muted := false // within a section such as [global_tags]
 	l := lines{text: text}
 	for l.next() && !s.full() {
 		s.at(first + l.n)
@@ -231,6 +314,10 @@ func (s *scanner) pairLines(text string, first int) {
 		}
 		if line[0] == '[' && line[len(line)-1] == ']' {
 			s.path = append(s.path[:base], strings.Trim(line, "[] \t"))
+			muted = mutesSection(s.path[base])
+			continue
+		}
+		if muted {
 			continue
 		}
 		key, value, ok := pair(line)
@@ -257,6 +344,11 @@ func (s *scanner) pairLines(text string, first int) {
 		}
 		s.path = s.path[:top]
 	}
+}
+
+// mutesSection tells whether nothing in a section of INI or TOML is a host, by the last part of its name.
+func mutesSection(name string) bool {
+	return mutes(name[strings.LastIndexByte(name, '.')+1:])
 }
 
 // isComment tells whether a line that starts so is a comment in one of the languages of keys and values.
@@ -349,10 +441,15 @@ func opensCollection(v string) bool {
 // collection returns the value, a part of the current line that starts with a bracket, up to the bracket that closes
 // it, in a later line if need be, and goes to that line.
 func (l *lines) collection(value string) string {
+	return l.collectionAt(value, strings.Index(l.line, value))
+}
+
+// collectionAt does the same for a value at the given place of the line.
+func (l *lines) collectionAt(value string, at int) string {
 	if l.unbalanced {
 		return value
 	}
-	from := l.start + strings.Index(l.line, value)
+	from := l.start + at
 	depth := 0
 	var quote byte
 	for i := from; i < len(l.text); i++ {

@@ -106,6 +106,9 @@ func (s *scanner) variable(name, value string) {
 	if len(value) > MaxText {
 		value = value[:MaxText]
 	}
+	if classify(name) == silent {
+		return
+	}
 	if strings.IndexByte(value, '\n') >= 0 && strings.TrimSpace(value) != "" && strings.Count(strings.TrimSpace(value), "\n") > 0 {
 		s.document(name, value)
 		for i := range s.found {
@@ -883,7 +886,8 @@ func qualityWord(s string) bool {
 	switch s {
 	case "public", "private", "internal", "external", "production", "staging", "development", "prod", "dev", "test", "testing", "latest",
 		"stable", "master", "primary", "secondary", "replica", "standalone", "cluster", "embedded", "inmemory", "in-memory",
-		"memory", "mock", "home", "root", "start", "run", "serve", "single", "multi", "both", "client", "static", "dynamic":
+		"memory", "mock", "home", "root", "start", "run", "serve", "single", "multi", "both", "client", "static", "dynamic",
+		"main", "origin", "develop": // branches and remotes of git
 		return true
 	}
 	return false

@@ -14,10 +14,15 @@ type level struct {
 func mutes(key string) bool {
 	switch strings.ToLower(key) {
 	case "labels", "annotations", "cors", "links", "license", "contact", "externaldocs", "headers", "httpheaders", "matchlabels", "commonlabels", "tags",
-		"servernames", "server_names", "static_labels", "external_labels":
+		"servernames", "server_names", "static_labels", "external_labels", "global_tags":
 		return true
 	}
 	return false
+}
+
+// mutesBelow does what mutes does for a key that another one encloses.
+func mutesBelow(parent, key string) bool {
+	return mutes(key) || parent == "dubbo" && (key == "protocol" || key == "protocols") // the own address
 }
 
 // yaml reads block style YAML line by line: no more of it than tells keys, values and comments apart, so that texts
@@ -25,14 +30,16 @@ func mutes(key string) bool {
 func (s *scanner) yaml(text string, first int) {
 	base := len(s.path)
 	var levels []level
-	name := level{indent: -1} // the last "name:" of a mapping, for "value:" beside it
+	name := level{indent: -1}   // the last "name:" of a mapping, for "value:" beside it
+	target := level{indent: -1} // the last "target_label:", for "replacement:" beside it
 	l := lines{text: text}
-	// A manifest of an object in the cluster says what other pods use, if anything.
+	// A manifest of an object in the cluster says what other pods use, if anything; a description of an API, how the
+	// workload is called.
 	foreign := isManifest(text)
 	for l.next() && !s.full() {
 		line := l.line
 		if strings.HasPrefix(line, "---") {
-			levels, name = levels[:0], level{indent: -1}
+			levels, name, target = levels[:0], level{indent: -1}, level{indent: -1}
 			foreign = isManifest(text[l.after:])
 			continue
 		}
@@ -57,7 +64,7 @@ func (s *scanner) yaml(text string, first int) {
 				levels = levels[:len(levels)-1]
 			}
 			dash = true
-			name.indent = -1
+			name.indent, target.indent = -1, -1
 			rest := strings.TrimLeft(content[1:], " ")
 			indent += len(content) - len(rest)
 			content = rest
@@ -92,11 +99,18 @@ func (s *scanner) yaml(text string, first int) {
 		for len(levels) > 0 && levels[len(levels)-1].indent >= indent {
 			levels = levels[:len(levels)-1]
 		}
+		if indent < target.indent {
+			target.indent = -1
+		}
 		muted := len(levels) > 0 && levels[len(levels)-1].muted
 		value = yamlValue(value)
 		if value == "" || isBlockScalar(value) || opensCollection(value) {
+			parent := ""
+			if len(levels) > 0 {
+				parent = levels[len(levels)-1].key
+			}
 			if len(levels) < maxPath {
-				levels = append(levels, level{indent, key, muted || mutes(key)})
+				levels = append(levels, level{indent, key, muted || mutesBelow(parent, key)})
 			}
 			if value == "" {
 				continue
@@ -104,6 +118,9 @@ func (s *scanner) yaml(text string, first int) {
 		}
 		if key == "name" {
 			name = level{indent: indent, key: unquote(value)}
+		}
+		if isTargetLabel(key) {
+			target = level{indent: indent, key: unquote(value)}
 		}
 		if value[0] != '|' && value[0] != '>' && !opensCollection(value) && hostless(value) {
 			continue
@@ -119,6 +136,15 @@ func (s *scanner) yaml(text string, first int) {
 		c := classify(key)
 		if key == "value" && name.indent == indent {
 			c = classify(name.key)
+		}
+		if key == "replacement" {
+			label := target.key
+			if target.indent != indent {
+				label = targetLabelAhead(l, indent)
+			}
+			if label != "" && label != addressLabel {
+				continue
+			}
 		}
 		s.setPath(base, levels)
 		switch {
@@ -142,6 +168,54 @@ func (s *scanner) yaml(text string, first int) {
 		}
 	}
 	s.path = s.path[:base]
+}
+
+// addressLabel is the label that Prometheus connects to; a replacement for another label is a text
+// (https://prometheus.io/docs/prometheus/latest/configuration/configuration/#relabel_config).
+const addressLabel = "__address__"
+
+// isTargetLabel knows the key of the label that a relabelling sets, as Prometheus and its operator write it.
+func isTargetLabel(key string) bool { return key == "target_label" || key == "targetLabel" }
+
+// maxRelabel is how many bytes behind a replacement in brackets are searched for the target label.
+const maxRelabel = 512
+
+// targetLabelAhead returns the target label in the rest of the mapping at the given indent, empty where there is none.
+func targetLabelAhead(l lines, indent int) string {
+	for range 16 {
+		if !l.next() {
+			break
+		}
+		content := strings.TrimLeft(l.line, " ")
+		if content == "" || content[0] == '#' {
+			continue
+		}
+		if len(l.line)-len(content) != indent {
+			if len(l.line)-len(content) < indent {
+				break
+			}
+			continue
+		}
+		if key, value, ok := yamlPair(content); ok && isTargetLabel(key) {
+			return yamlValue(value)
+		}
+	}
+	return ""
+}
+
+// flowTargetLabel does the same for a map in brackets whose rest is v.
+func flowTargetLabel(v string) string {
+	v = v[:min(len(v), maxRelabel)]
+	if i := strings.IndexByte(v, '}'); i >= 0 {
+		v = v[:i]
+	}
+	for pair := range strings.SplitSeq(v, ",") {
+		key, value, ok := strings.Cut(pair, ":")
+		if ok && isTargetLabel(strings.Trim(key, " \t\r\n\"'")) {
+			return strings.Trim(value, " \t\r\n\"'")
+		}
+	}
+	return ""
 }
 
 func (s *scanner) setPath(base int, levels []level) {
@@ -272,8 +346,8 @@ func yamlValue(v string) string {
 	return uncomment(v, "#")
 }
 
-// isManifest tells whether the YAML document at the start of text is a Kubernetes object other than the configuration of
-// a program, whose kinds end in Config or Configuration by convention.
+// isManifest tells whether the YAML document at the start of text is a description of an API, or a Kubernetes object
+// other than the configuration of a program, whose kinds end in Config or Configuration by convention.
 func isManifest(text string) bool {
 	version, kind := false, ""
 	l := lines{text: text}
@@ -283,9 +357,28 @@ func isManifest(text string) bool {
 			version = true
 		case strings.HasPrefix(l.line, "kind: "):
 			kind = unquote(uncomment(l.line[len("kind: "):], "#"))
+		case isDescription(l.line):
+			return true
 		}
 	}
 	return version && kind != "" && !strings.HasSuffix(kind, "Config") && !strings.HasSuffix(kind, "Configuration")
+}
+
+// descriptions are the keys whose value is the version of the language that an API is described in.
+func descriptions() [3]string { return [...]string{"openapi", "swagger", "asyncapi"} }
+
+// isDescription tells whether a line without indent makes the document a description of an API: "openapi: 3.1.0". A
+// program may have settings under the same key, which are no version.
+func isDescription(line string) bool {
+	for _, d := range descriptions() {
+		value, ok := strings.CutPrefix(line, d)
+		if !ok || value == "" || value[0] != ':' {
+			continue
+		}
+		value = strings.TrimLeft(value[1:], " \"'")
+		return value != "" && isDigit(value[0])
+	}
+	return false
 }
 
 // frame is a list or map in brackets that encloses the current place.
@@ -293,7 +386,9 @@ type frame struct {
 	object bool
 	key    string
 	// named is the value of the key "name" in the same object.
-	named  string
+	named string
+	// target is the value of the key "target_label" there.
+	target string
 	class  class
 	muted  bool
 	hasKey bool
@@ -356,6 +451,15 @@ func (s *scanner) flow(v string, c class) {
 			i += end + 2
 		default:
 			text, n := flowScalar(v[i:], top.object && !top.hasKey)
+			if top.object && top.hasKey && top.key == "replacement" {
+				label := top.target
+				if label == "" {
+					label = flowTargetLabel(v[i+n:])
+				}
+				if label != "" && label != addressLabel {
+					top.class = silent
+				}
+			}
 			s.flowItem(&top, text)
 			if nl := strings.Count(v[i:i+n], "\n"); nl > 0 {
 				line += nl
@@ -393,6 +497,8 @@ func (s *scanner) flowItem(f *frame, text string) {
 	c := f.class
 	if f.object {
 		switch f.key {
+		case "target_label", "targetLabel":
+			f.target = text
 		case "name":
 			f.named = text
 		case "value":
@@ -478,6 +584,13 @@ func unescape(v string) string {
 
 // manifestJSON tells whether a JSON text is a Kubernetes object, as isManifest does for YAML.
 func manifestJSON(v string) bool {
+	for _, d := range descriptions() {
+		before, after, ok := strings.Cut(v, `"`+d+`"`)
+		after = strings.TrimLeft(after, ": \t\r\n\"")
+		if ok && after != "" && isDigit(after[0]) && strings.Count(before, "{")-strings.Count(before, "}") == 1 {
+			return true
+		}
+	}
 	head := v[:min(len(v), 1024)]
 	if !strings.Contains(head, `"apiVersion"`) {
 		return false
