@@ -86,7 +86,7 @@ func (p *page) resolvConf(t *trace.Trace) {
 	if slices.Contains(c.Unknown, "options") {
 		word += " (or those of the node)"
 	}
-	p.hang("pod resolv.conf   ", plain, "nameserver "+cmp.Or(servers, "none")+"   "+word)
+	p.hang("pod resolv.conf   ", plain, "nameserver "+cmp.Or(servers, "none"))
 	search := make([]string, len(c.Search))
 	for i, s := range c.Search {
 		search[i] = s
@@ -95,6 +95,7 @@ func (p *page) resolvConf(t *trace.Trace) {
 		}
 	}
 	p.hang("                  ", plain, "search "+cmp.Or(strings.Join(search, " "), "none"))
+	p.hang("                  ", plain, "options "+word)
 }
 
 // walk writes the queries as a table and how the look-up ends.
