@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/cluster"
@@ -222,6 +223,37 @@ func TestFallback(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"glibc resolves 10.96.0.7", "musl resolves 10.96.0.7", "go resolves 10.96.0.7"}, verdicts(tr.Walk)); diff != "" {
 		t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+}
+
+// Queries reach the port to which the Service sends them. Where nothing listens, no judge is asked.
+func TestPort(t *testing.T) {
+	s := world(strings.Replace(kubeadm, ".:53", ".:1053", 1), node())
+	i := slices.IndexFunc(s.Services, func(svc *corev1.Service) bool { return svc.Namespace == "kube-system" })
+	s.Services[i].Spec.Ports[0].TargetPort = intstr.FromInt32(1053)
+	tr := traced(t, Options{Snapshot: s, Name: "web", Namespace: "shop"})
+	if tr.Server.Judge != ByCoreDNS || tr.Failed() || tr.Walk.Queries[0].Block != ".:1053" {
+		t.Errorf("%s: %q", tr.Server.Text, lines(tr.Walk))
+	}
+
+	s.Services[i].Spec.Ports[0].TargetPort = intstr.FromInt32(2053)
+	tr = traced(t, Options{Snapshot: s, Name: "web", Namespace: "shop"})
+	if tr.Server.Judge != ByModel {
+		t.Errorf("answers come %s", tr.Server.Text)
+	}
+	if !slices.ContainsFunc(tr.Notes, func(n string) bool { return strings.Contains(n, "no server block listens there") }) {
+		t.Errorf("no note says why: %q", tr.Notes)
+	}
+}
+
+// Names of which the snapshot says nothing are not taken to be missing.
+func TestUnread(t *testing.T) {
+	s := world(kubeadm, node(), upstreamText())
+	s.Services, s.Absent[cluster.Services] = nil, "forbidden"
+	s.Override.Implementation = cluster.CoreDNS
+	tr := traced(t, Options{Snapshot: s, Name: "web", Namespace: "shop"})
+	if diff := cmp.Diff([]string{"glibc depends", "musl depends", "go depends"}, verdicts(tr.Walk)); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s\n%s", diff, strings.Join(lines(tr.Walk), "\n"))
 	}
 }
 
