@@ -85,6 +85,9 @@ func guess(text string) syntax {
 	case strings.HasPrefix(t, "---"):
 		return yamlText
 	case strings.HasPrefix(t, "<") && !strings.HasPrefix(t, "<%"):
+		if strings.Contains(t, "\n  @type ") {
+			return confText // Fluentd, whose sections look like elements
+		}
 		if i := strings.IndexByte(t, '\n'); i > 0 && strings.Contains(t, "</") || strings.HasPrefix(t, "<?xml") {
 			return xmlText
 		}
@@ -227,7 +230,8 @@ const maxLiterals = 16
 
 // withoutSilent takes the literals under silent keys out of the current line of a program, which line ends: the string of
 // redirectURL: "http://web", the list of const corsOrigins = ["http://web"]. It goes to the line where the last one
-// ends. What a call gives back is no literal; its arguments count.
+// ends. What a call gives back is no literal, and its arguments count, but for constants: ALLOWED_HOSTS =
+// environ.get("HOSTS", "http://web").
 func (l *lines) withoutSilent(line string) string {
 	for off, n := 0, 0; n < maxLiterals; {
 		i := strings.IndexAny(line[off:], "=:")
@@ -235,7 +239,7 @@ func (l *lines) withoutSilent(line string) string {
 			break
 		}
 		i += off
-		key := line[max(off, i-maxKey):i]
+		key := codeKey(line[max(off, i-maxKey):i])
 		off = i + 1
 		value := line[off:]
 		if line[i] == ':' {
@@ -246,7 +250,13 @@ func (l *lines) withoutSilent(line string) string {
 			}
 		}
 		value = strings.TrimLeft(strings.TrimPrefix(value, ">"), " \t")
-		if value == "" || strings.IndexByte("\"'`[{(", value[0]) < 0 || classify(codeKey(key)) != silent {
+		if value == "" || value[0] == '=' || classify(key) != silent {
+			continue
+		}
+		if strings.IndexByte("\"'`[{(", value[0]) < 0 {
+			if strings.ToUpper(key) == key {
+				return line[:off]
+			}
 			continue
 		}
 		off = len(line) - len(value)

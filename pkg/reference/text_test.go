@@ -104,7 +104,9 @@ func TestBounds(t *testing.T) {
 		"sh.sh": "$(", "tick.sh": "`a", "quote.sh": "\"'", "here.sh": "a <<E\n", "xml.xml": "<a b='", "xmltag.xml": "<a>", "svc": "a.svc",
 		"tcp": "@tcp(", "pairs": "host=a port=", "templates": "{{${$(", "brackets.toml": "a=[\n", "comma": ",", "block.yaml": "a: |\n",
 		"oracle": "jdbc:oracle:@", "up.conf": "upstream a\nproxy_pass http://b;\n", "manifest.yaml": "---\n", "dash.yaml": "- ",
-		"scheme": "a+", "at": "://@", "json.json": `{"a":"`, "escapes.json": `["\n`,
+		"scheme": "a+", "code.py": "ALLOWED=[\n", "line.py": "origin=[", "tuple.py": "ALLOWED=(\n", "literals.py": "origin='a' ",
+		"Caddyfile": "reverse_proxy a {\n", "record.conf": "<record>\n", "relabel.yaml": "- replacement: a:1\n",
+		"relabel.json": `{"replacement":"a:1"},`, "openapi.json": `{"openapi":`, "at": "://@", "json.json": `{"a":"`, "escapes.json": `["\n`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Repeat(unit, MaxText/len(unit)+10)
