@@ -31,11 +31,11 @@ To mend it, write the zone in lower case:
 // corefiles judges the Corefiles of all DNS servers.
 var corefiles = &diagnose.Analyzer{
 	Name: "corefile",
-	Doc:  "Corefiles of DNS servers: plugins that are gone, zones that no query reaches, blocks that answer nothing, upstreams, rewrite rules that lose answers",
+	Doc:  "Corefiles of DNS servers: what CoreDNS does not load, plugins that are gone, zones that no query reaches, blocks that answer nothing, upstreams, rewrite rules that lose answers",
 	Uses: []cluster.Resource{
 		cluster.ConfigMaps, cluster.Pods, cluster.Services, cluster.EndpointSlices, cluster.Namespaces, cluster.Nodes, cluster.Texts,
 	},
-	Codes: []*finding.Code{DM3002, DM3003, DM3004, DM3005, DM3018, DM3019, DM3021},
+	Codes: []*finding.Code{DM3001, DM3002, DM3003, DM3004, DM3005, DM3018, DM3019, DM3021},
 	Run: func(p *diagnose.Pass) {
 		// A ConfigMap may be mounted by several servers; its text is judged once for each version that reads it.
 		seen := map[string]bool{}
@@ -56,6 +56,12 @@ var corefiles = &diagnose.Analyzer{
 			}
 			misplaced := c.misplaced()
 			if err := s.Corefile.ExpandErr; err != nil {
+				if !misplaced {
+					c.refusals()
+				}
+				if len(c.reported) > 0 {
+					judged++
+				}
 				refused = append(refused, "the Corefile cannot be read: "+err.Error())
 				continue
 			}
@@ -64,12 +70,16 @@ var corefiles = &diagnose.Analyzer{
 				continue // the blocks are not those that were meant
 			}
 			for _, b := range s.Corefile.Expanded.Blocks {
-				c.literalKeys(b)
 				c.retiredParts(b)
-				c.silentBlock(b)
+				if !c.literalKeys(b) {
+					c.silentBlock(b)
+				}
 				c.upstreams(b)
 				c.capitalZones(b)
 				c.rewrites(b)
+			}
+			if unjudged := c.refusals(); unjudged != "" {
+				refused = append(refused, unjudged)
 			}
 		}
 		switch {

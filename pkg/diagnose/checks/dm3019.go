@@ -20,8 +20,8 @@ var DM3019 = &finding.Code{
 	Title: "a key is no zone, the Corefile is empty, or a line stands in the wrong file",
 	Doc: `CoreDNS takes every word in front of a brace for a zone, literally. A key such as *.example.test is the zone of that
 name and not of all names below example.test, so that no query reaches the block. The same goes for a key with a literal
-\n or a quotation mark in it, which comes from a Corefile that was quoted twice, and for one with a comma in the middle
-or an unknown scheme in front.
+\n or a quotation mark in it, which comes from a Corefile that was quoted twice, and for one with a brace too many, a comma
+in the middle or an unknown scheme in front.
 
 An empty Corefile is not an error to CoreDNS: it serves the plugin whoami on port 53, which answers every name with no
 address.
@@ -60,8 +60,8 @@ func (c *corefileCheck) emptyCorefile() bool {
 	return true
 }
 
-// literalKeys reports DM3019 for keys that no query can match.
-func (c *corefileCheck) literalKeys(b *corefile.Block) {
+// literalKeys reports DM3019 for keys that no query can match, and tells whether there is one.
+func (c *corefileCheck) literalKeys(b *corefile.Block) (found bool) {
 	for _, key := range b.Keys {
 		if strings.Contains(key.Text, cluster.UnknownValue) {
 			continue
@@ -81,14 +81,16 @@ func (c *corefileCheck) literalKeys(b *corefile.Block) {
 			}
 		case name != "":
 			f.Message = fmt.Sprintf("%q has a scheme that CoreDNS does not know (%s): it is taken for part of the zone, which no query reaches", key.Text, scheme)
-		case slices.ContainsFunc([]string{`\n`, `\r`, `\t`, `"`, `'`, "`", ",", ";"}, func(s string) bool { return strings.Contains(key.Text, s) }),
+		case slices.ContainsFunc([]string{`\n`, `\r`, `\t`, `"`, `'`, "`", ",", ";", "{", "}"}, func(s string) bool { return strings.Contains(key.Text, s) }),
 			slices.Contains(strings.Split(zone.Names[0], "."), "*"):
 			f.Message = fmt.Sprintf("%q is no zone that anybody asks for: CoreDNS takes it literally, and no query reaches the block", key.Text)
 		default:
 			continue
 		}
+		found = true
 		c.say(DM3019, key, f)
 	}
+	return found
 }
 
 // hasZone tells whether a block serves a zone where another one is served.
