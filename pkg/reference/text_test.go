@@ -90,6 +90,7 @@ func FuzzFromText(f *testing.F) {
 		}
 	}
 	f.Add("x", []byte("a: {b: [\"http://c\nd\", \"\\n\"]"))
+	f.Add("x", []byte("{\"\"\"\n$0A0://A"))
 	f.Add("x.sh", []byte("a <<E\nhttp://b\nE\n\"$(c `http://d`"))
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
 		text := string(data)

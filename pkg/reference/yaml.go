@@ -460,7 +460,14 @@ func (s *scanner) flow(v string, c class) {
 					top.class = silent
 				}
 			}
-			s.flowItem(&top, text)
+			if top.object && !top.hasKey {
+				s.flowItem(&top, text)
+			} else {
+				for k, part := range strings.Split(text, "\n") { // each host in the line where it stands
+					s.at(line + k)
+					s.flowItem(&top, part)
+				}
+			}
 			if nl := strings.Count(v[i:i+n], "\n"); nl > 0 {
 				line += nl
 				s.at(line)
