@@ -463,9 +463,11 @@ func (s *scanner) flow(v string, c class) {
 			if top.object && !top.hasKey {
 				s.flowItem(&top, text)
 			} else {
-				for k, part := range strings.Split(text, "\n") { // each host in the line where it stands
-					s.at(line + k)
+				at := line
+				for part := range strings.SplitSeq(text, "\n") { // each host in the line where it stands
+					s.at(at)
 					s.flowItem(&top, part)
+					at++
 				}
 			}
 			if nl := strings.Count(v[i:i+n], "\n"); nl > 0 {
