@@ -2,6 +2,7 @@ package reference
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -84,6 +85,8 @@ type shell struct {
 	words   []word
 	current []byte
 	started bool
+	// first is the line on which the current word starts.
+	first int
 	// target is true where the next word is the file of a redirection.
 	target bool
 	// heredocs are the delimiters of here-documents that begin in the next line.
@@ -97,7 +100,7 @@ func (p *shell) endWord() {
 	if !p.started {
 		return
 	}
-	w := word{text: string(p.current), kind: p.kind, line: p.line}
+	w := word{text: string(p.current), kind: p.kind, line: p.first}
 	p.current, p.started = p.current[:0], false
 	switch {
 	case p.heredoc:
@@ -122,7 +125,17 @@ func (p *shell) endCommand() {
 	p.target = false
 }
 
-func (p *shell) add(c byte) { p.current, p.started = append(p.current, c), true }
+func (p *shell) add(c byte) {
+	p.start()
+	p.current = append(p.current, c)
+}
+
+// start begins a word, if none has begun.
+func (p *shell) start() {
+	if !p.started {
+		p.started, p.first = true, p.line
+	}
+}
 
 func (p *shell) run() {
 	s := p.s
@@ -179,7 +192,7 @@ func (p *shell) run() {
 			i += 2
 		case '\'':
 			i++
-			p.started = true
+			p.start()
 			for i < len(p.text) && p.text[i] != '\'' {
 				p.literal(p.text[i])
 				i++
@@ -187,7 +200,7 @@ func (p *shell) run() {
 			i++
 		case '"':
 			i++
-			p.started = true
+			p.start()
 			for i < len(p.text) && p.text[i] != '"' {
 				switch {
 				case p.text[i] == '\\' && i+1 < len(p.text):
@@ -351,6 +364,8 @@ func (s *scanner) simple(words []word) {
 		}
 	}
 	images := isImageTool(name) || isKaniko(name, words)
+	words, below := s.firstLines(words)
+	defer func() { s.lines(below) }()
 	positional := 0
 	for i := 0; i < len(words); i++ {
 		w := words[i]
@@ -410,6 +425,40 @@ func (s *scanner) simple(words []word) {
 		}
 	}
 	s.key, s.lead = "", ""
+}
+
+// firstLines cuts words of several lines to their first one, and returns the other lines as words of their own, each with
+// its line. Where lines are not counted, words stay whole.
+func (s *scanner) firstLines(words []word) (cut, below []word) {
+	if s.inline {
+		return words, nil
+	}
+	for i, w := range words {
+		first, rest, several := strings.Cut(w.text, "\n")
+		if !several || w.line == 0 {
+			continue
+		}
+		if cut == nil {
+			cut = slices.Clone(words)
+		}
+		cut[i].text = first
+		for line := range strings.SplitSeq(rest, "\n") {
+			w.line++
+			below = append(below, word{text: line, kind: w.kind, line: w.line})
+		}
+	}
+	if cut == nil {
+		return words, nil
+	}
+	return cut, below
+}
+
+// lines reads the lines that firstLines took off.
+func (s *scanner) lines(below []word) {
+	for _, w := range below {
+		s.word(w)
+		s.positional(plain, w.text)
+	}
 }
 
 // word notes where a word stands.
@@ -626,9 +675,11 @@ func unwrap(s *scanner, words []word) []word {
 		if !isAssignment(w) {
 			break
 		}
-		s.word(words[0])
-		key, value, _ := strings.Cut(w, "=")
+		first, below := s.firstLines(words[:1])
+		s.word(first[0])
+		key, value, _ := strings.Cut(first[0].text, "=")
 		s.keyed(key, key+"=", classify(key), value)
+		s.lines(below)
 		words = words[1:]
 	}
 	return words

@@ -265,7 +265,8 @@ func isBlockScalar(v string) bool {
 		switch c := v[i]; {
 		case c == '+' || c == '-' || isDigit(c):
 		case c == ' ':
-			return i+1 == len(v) || strings.TrimLeft(v[i:], " ")[0] == '#'
+			rest := strings.TrimLeft(v[i:], " ")
+			return rest == "" || rest[0] == '#'
 		default:
 			return false
 		}
