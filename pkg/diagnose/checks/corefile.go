@@ -103,6 +103,8 @@ type corefileCheck struct {
 	plugins map[string]bool
 	// retirements are the answers of retirement so far.
 	retirements map[string]retired
+	// index finds blocks by zone; see zones.
+	index *zoneIndex
 }
 
 // object is what holds a token: the ConfigMap or file of the main text, or that of an import.
@@ -133,6 +135,12 @@ func (c *corefileCheck) say(code *finding.Code, t corefile.Token, f finding.Find
 	}
 	c.Report(code, f)
 }
+
+// maxDiffs is how many findings about a Corefile offer a diff: each reads the whole text.
+const maxDiffs = 100
+
+// offersDiff tells whether the next finding may offer one.
+func (c *corefileCheck) offersDiff() bool { return len(c.reported) < maxDiffs }
 
 // lineOf is the source line on which a token starts, without what follows 200 bytes of it.
 func lineOf(t corefile.Token) string {

@@ -219,20 +219,20 @@ func (c *corefileCheck) retired(release resolve.Version, r retired, d, option *c
 	case option != nil && option.Name.Text == "endpoint":
 		f.Message = strings.Replace(f.Message, subject, subject+" with several addresses", 1)
 		f.Fix.Summary = "keep the first address alone"
-		f.Fix.Diff = directiveDiff(option, func(o *corefile.Directive) (corefile.Edit, error) {
+		f.Fix.Diff = c.directiveDiff(option, func(o *corefile.Directive) (corefile.Edit, error) {
 			return o.Replace(o.Name.Text + " " + o.Args[0].Source())
 		})
 	case option != nil && r.instead != "":
 		f.Fix.Summary = "use the plugin " + r.instead + " instead"
 	case option != nil:
-		f.Fix.Diff = directiveDiff(option, (*corefile.Directive).Delete)
+		f.Fix.Diff = c.directiveDiff(option, (*corefile.Directive).Delete)
 	case r.instead != "":
 		f.Fix.Summary = "use the plugin " + r.instead + " instead"
-		if len(d.Body) == 0 && r.instead == "forward" {
+		if c.offersDiff() && len(d.Body) == 0 && r.instead == "forward" {
 			f.Fix.Diff = tokenDiff(d.Name, r.instead) // both take FROM TO... (plugin/proxy and plugin/forward, README)
 		}
 	default:
-		f.Fix.Diff = directiveDiff(d, (*corefile.Directive).Delete)
+		f.Fix.Diff = c.directiveDiff(d, (*corefile.Directive).Delete)
 	}
 	if c.server.Version == "" {
 		f.Evidence = []finding.Evidence{{Label: "version", Text: "not known, so the newest release counts; --coredns-version names another"}}
@@ -240,10 +240,11 @@ func (c *corefileCheck) retired(release resolve.Version, r retired, d, option *c
 	c.say(DM3002, at, f)
 }
 
-// directiveDiff is the diff of an edit of a directive where it is written; empty where it cannot be edited.
-func directiveDiff(d *corefile.Directive, edit func(*corefile.Directive) (corefile.Edit, error)) string {
+// directiveDiff is the diff of an edit of a directive where it is written; empty where it cannot be edited, or where
+// enough diffs were offered.
+func (c *corefileCheck) directiveDiff(d *corefile.Directive, edit func(*corefile.Directive) (corefile.Edit, error)) string {
 	origin := d.Origin()
-	if origin == nil {
+	if origin == nil || !c.offersDiff() {
 		return ""
 	}
 	e, err := edit(origin)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/corefile"
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/finding"
-	"github.com/dnsmesh/kubectl-dnsmesh/pkg/resolve"
 )
 
 // DM3018 is a server block that answers nothing.
@@ -71,26 +70,13 @@ func (c *corefileCheck) silentBlock(b *corefile.Block) {
 	}
 	f.Evidence = []finding.Evidence{{Label: "plugins", Text: strings.Join(names, ", ")}}
 
-	beside, above := false, (*corefile.Block)(nil)
-	for _, other := range c.server.Corefile.Expanded.Blocks {
-		if isSilent(other) && !c.mayHoldMore(other) {
-			continue
-		}
-		for _, key := range other.Keys {
-			z, err := corefile.ParseZone(key.Text)
-			if err != nil || z.Transport != zone.Transport || z.Port != zone.Port {
-				continue
-			}
-			beside = true
-			if above == nil && resolve.Under(zone.Names[0], z.Names[0]) {
-				above = other
-			}
-		}
-	}
+	zonesOf := c.zones()
+	above := zonesOf.holding(zone)
+	beside := zonesOf.listeners[listener(zone)]
 	switch {
 	case above != nil:
 		f.Fix.Summary = "remove the block, so that " + above.Keys[0].Text + " answers, or add a plugin that answers"
-		if len(b.Keys) == 1 && key.Via == nil && b.Origin() != nil {
+		if c.offersDiff() && len(b.Keys) == 1 && key.Via == nil && b.Origin() != nil {
 			if edit, err := b.Origin().Delete(); err == nil {
 				f.Fix.Diff = editDiff(b.Origin().File(), edit)
 			}
@@ -124,3 +110,53 @@ func (c *corefileCheck) mayHoldMore(b *corefile.Block) bool {
 		return in != nil && in == b.Origin()
 	})
 }
+
+// zoneIndex finds the blocks of a Corefile by zone. A Corefile may have very many.
+type zoneIndex struct {
+	// all are the zones of all blocks, answering those of the blocks that answer, by listener and name.
+	all       map[string]bool
+	answering map[string]*corefile.Block
+	// listeners are those at which a block answers.
+	listeners map[string]bool
+}
+
+// zones returns the index, made once.
+func (c *corefileCheck) zones() *zoneIndex {
+	if c.index != nil {
+		return c.index
+	}
+	c.index = &zoneIndex{all: map[string]bool{}, answering: map[string]*corefile.Block{}, listeners: map[string]bool{}}
+	for _, b := range c.server.Corefile.Expanded.Blocks {
+		answers := !isSilent(b) || c.mayHoldMore(b)
+		for _, key := range b.Keys {
+			z, err := corefile.ParseZone(key.Text)
+			if err != nil {
+				continue
+			}
+			for _, name := range z.Names {
+				at := listener(z) + " " + name
+				c.index.all[at] = true
+				if _, ok := c.index.answering[at]; answers && !ok {
+					c.index.answering[at] = b
+				}
+			}
+			c.index.listeners[listener(z)] = c.index.listeners[listener(z)] || answers
+		}
+	}
+	return c.index
+}
+
+// holding returns the block that answers for the longest zone that holds the first name of a zone, or nil.
+func (x *zoneIndex) holding(z corefile.Zone) *corefile.Block {
+	for name := z.Names[0]; ; {
+		if b := x.answering[listener(z)+" "+name]; b != nil || name == "." {
+			return b
+		}
+		if _, name, _ = strings.Cut(name, "."); name == "" {
+			name = "."
+		}
+	}
+}
+
+// listener names the transport and port of a zone.
+func listener(z corefile.Zone) string { return z.Transport + ":" + z.Port }

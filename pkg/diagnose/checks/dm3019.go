@@ -76,7 +76,7 @@ func (c *corefileCheck) literalKeys(b *corefile.Block) (found bool) {
 			name := zone.Names[0][len("*."):]
 			f.Message = fmt.Sprintf("%q is taken literally: no query for a name below %s reaches the block", key.Text, strings.TrimSuffix(name, "."))
 			f.Fix.Summary = "write " + strings.TrimSuffix(name, ".") + ", which holds every name below it"
-			if !c.hasZone(name, zone) {
+			if c.offersDiff() && !c.zones().all[listener(zone)+" "+name] {
 				f.Fix.Diff = tokenDiff(key, strings.Replace(key.Text, "*.", "", 1))
 			}
 		case name != "":
@@ -91,19 +91,6 @@ func (c *corefileCheck) literalKeys(b *corefile.Block) (found bool) {
 		c.say(DM3019, key, f)
 	}
 	return found
-}
-
-// hasZone tells whether a block serves a zone where another one is served.
-func (c *corefileCheck) hasZone(name string, at corefile.Zone) bool {
-	for _, b := range c.server.Corefile.Expanded.Blocks {
-		for _, key := range b.Keys {
-			z, err := corefile.ParseZone(key.Text)
-			if err == nil && z.Transport == at.Transport && z.Port == at.Port && slices.Contains(z.Names, name) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // importLine is one import of files in the main text.

@@ -203,7 +203,7 @@ func (c *corefileCheck) plainUpstreams(d *corefile.Directive, all []upstream) {
 	for _, u := range all {
 		f.Evidence = append(f.Evidence, finding.Evidence{Label: "upstream", Text: u.word.Text, Position: positionOf(u.word)})
 	}
-	if len(all) == 1 && all[0].plain {
+	if c.offersDiff() && len(all) == 1 && all[0].plain {
 		f.Fix.Diff = tokenDiff(all[0].word, "tls://"+all[0].word.Text)
 	}
 	c.say(DM3021, d.Name, f)
