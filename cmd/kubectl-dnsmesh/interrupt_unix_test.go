@@ -50,7 +50,7 @@ func TestInterruptTwice(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			defer f.Close()
+			t.Cleanup(func() { f.Close() })
 			writer = f
 		}
 		cmd.Process.Signal(os.Interrupt) //nolint:errcheck // it may have ended

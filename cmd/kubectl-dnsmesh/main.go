@@ -11,8 +11,10 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // exec, OIDC and the cloud providers' ways to log in
+	"k8s.io/klog/v2"
 
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/finding"
 )
@@ -45,6 +47,9 @@ func run(args []string, streams genericiooptions.IOStreams) int {
 	defer stop()
 	// The second signal ends the process whatever it waits for: reading a pipe or a terminal cannot be called off.
 	context.AfterFunc(ctx, stop)
+
+	// client-go logs what it also returns as an error, such as a read that ended because another one failed.
+	klog.SetLoggerWithOptions(logr.Discard(), klog.ContextualLogger(true))
 
 	root := newRoot(streams)
 	root.SetArgs(args)
