@@ -309,12 +309,18 @@ func (ix *Index) convertAll(list []*corev1.Service) iter.Seq[resolve.Service] {
 	}
 }
 
+// maxConverted bounds how many Services an index remembers for the models.
+const maxConverted = 1 << 11
+
 // convert returns what DNS servers read of a Service.
 func (ix *Index) convert(svc *corev1.Service) resolve.Service {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	s, ok := ix.converted[svc]
 	if !ok {
+		if len(ix.converted) >= maxConverted {
+			clear(ix.converted)
+		}
 		s = ix.describe(svc)
 		ix.converted[svc] = s
 	}

@@ -31,7 +31,7 @@ type Model struct {
 }
 
 // maxAnswers bounds how many answers a model remembers.
-const maxAnswers = 1 << 15
+const maxAnswers = 1 << 11
 
 // Domain is the cluster domain, absolute.
 func (m *Model) Domain() string { return m.domain }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"golang.org/x/net/publicsuffix"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/cluster"
 	"github.com/dnsmesh/kubectl-dnsmesh/pkg/diagnose"
@@ -75,6 +76,9 @@ type verdict func(*diagnose.Pass, *lookup) bool
 func (c *client) judge(p *diagnose.Pass, verdicts []verdict) {
 	var outside []*lookup
 	for _, l := range c.lookups {
+		if meetsService(p, l) {
+			continue
+		}
 		judged := slices.ContainsFunc(verdicts, func(judge verdict) bool { return judge(p, l) })
 		if !judged && isOutside(p, l) {
 			outside = append(outside, l)
@@ -149,4 +153,28 @@ func isOutside(p *diagnose.Pass, l *lookup) bool {
 		return false
 	}
 	return isTopLevel(l.lastLabel()) || r.Steps[bare].Answer.HasAddress()
+}
+
+// meetsService tells at little cost that a look-up is what most are: a Service with a cluster IP under its own name, with
+// an ndots that lets the search list complete it. No verdict has anything to say about such a look-up.
+func meetsService(p *diagnose.Pass, l *lookup) bool {
+	c := l.client
+	if l.dots() >= c.config.NDots || strings.HasSuffix(l.host, ".") || len(c.config.Search) < 3 ||
+		c.config.Search[0] != c.namespace+".svc."+p.Facts().Domain {
+		return false
+	}
+	namespace, name := c.namespace, l.host
+	if rest, inside := strings.CutSuffix(l.host+".", ".svc."+p.Facts().Domain); inside {
+		name = rest
+	}
+	switch svc, ns, several := strings.Cut(name, "."); {
+	case several && (strings.Contains(ns, ".") || isTopLevel(ns) || p.Index().Service(namespace, ns) != nil || len(c.config.server.KnownOutsideNames()) > 0):
+		return false
+	case several:
+		namespace, name = ns, svc
+	case name != l.host:
+		return false // NAMESPACE.svc.DOMAIN
+	}
+	s := p.Index().Service(namespace, name)
+	return s != nil && s.Spec.Type != corev1.ServiceTypeExternalName && s.Spec.ClusterIP != corev1.ClusterIPNone
 }
