@@ -41,18 +41,13 @@ func help(cmd *cobra.Command) {
 		flags = pflag.NewFlagSet("", pflag.ContinueOnError)
 	}
 	if flags.HasAvailableFlags() {
-		p.write("\nFlags:\n" + flagUsages(flags, p.width))
+		p.write("\nFlags:\n" + flags.FlagUsagesWrapped(p.width))
 	}
 	p.write("\n")
 	if cmd.HasAvailableSubCommands() {
 		p.hang("", plain, fmt.Sprintf("%s COMMAND --help says more about a command.", cmd.CommandPath()))
 	}
 	p.hang("", plain, commandName+" options lists the flags of kubectl that every command takes.")
-}
-
-// flagUsages describes flags, wrapped.
-func flagUsages(flags *pflag.FlagSet, width int) string {
-	return flags.FlagUsagesWrapped(width)
 }
 
 // newOptions returns the command that lists the flags which all commands share.
@@ -64,7 +59,7 @@ func newOptions(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p := newPage(streams.Out)
 			p.write("The following flags work with every command:\n\n")
-			p.write(flagUsages(cmd.Root().PersistentFlags(), p.width))
+			p.write(cmd.Root().PersistentFlags().FlagUsagesWrapped(p.width))
 			return p.err
 		},
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -79,10 +80,8 @@ func withUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
 
 // oneOf refuses a value that is not in a list.
 func oneOf(flag, value string, allowed []string) error {
-	for _, a := range allowed {
-		if a == value {
-			return nil
-		}
+	if slices.Contains(allowed, value) {
+		return nil
 	}
 	return withHint(fmt.Errorf("--%s %q is none of %s", flag, value, strings.Join(allowed, ", ")), "see %s --help", commandName)
 }
